@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPython seen from outside: find the thread state, walk the frames, read code objects, decode
+ * line tables. Nothing is called in the interpreter.
+ *
+ * Differences come in eras: one walk per era (walk_311.h, ...), one constant table of offsets
+ * per version (layout_311.c, ...). Outside this room nothing names a CPython structure or version.
+ */
+#ifndef PATHPROF_CORE_CPYTHON_CPYTHON_H
+#define PATHPROF_CORE_CPYTHON_CPYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/errbuf.h"
+#include "core/base/load.h"
+
+struct cpython_layout; /* constant table of one version: layout.h, private */
+
+/* One interpreter in this process, found and checked. Constant after cpython_find(). */
+struct cpython {
+	const struct cpython_layout *layout; /* NULL: none found, or not readable */
+	uint64_t runtime;		     /* address of _PyRuntime */
+	uint32_t version;		     /* as Py_Version: 0x030b02f0 */
+};
+
+/* A frame as the walk finds it, leaf first. */
+struct cpython_frame {
+	uint64_t code_address;
+	uint32_t position; /* code unit (2 bytes) of the instruction + 1; 0: not begun */
+	uint32_t entry;	   /* 1: entered from native code */
+};
+
+enum cpython_end {
+	CPYTHON_END_ROOT,	/* the walk reached the outermost frame */
+	CPYTHON_END_TRUNCATED,	/* more frames than room */
+	CPYTHON_END_UNREADABLE, /* a load failed, or a frame is no frame */
+};
+
+/* A text in the target: a str object's characters. */
+struct cpython_text {
+	uint64_t address; /* of the first character */
+	uint32_t length;  /* characters */
+	uint32_t width;	  /* bytes per character: 1 (ASCII or Latin-1), 2 or 4 */
+};
+
+/* What a sample needs of a code object. */
+struct cpython_code {
+	uint64_t identity; /* hash over names, first line and line table; never 0 */
+	uint32_t first_line;
+	uint32_t line_table_length; /* bytes */
+	uint64_t line_table;	    /* address of the bytes */
+	struct cpython_text name;   /* qualified name */
+	struct cpython_text file;
+	uint8_t line_table_kind; /* enum line_table_kind */
+};
+
+/**
+ * cpython_find - find the interpreter in this process by its dynamic symbols and check its layout
+ * @ret_cpython: zeroed where none is there
+ * Returns 0 (found and readable), -ENOENT (no interpreter in this process), -ENOTSUP (its version
+ * or layout is not known: the sentence says which). Not signal-safe.
+ */
+int cpython_find(struct cpython *ret_cpython, struct errbuf *err);
+
+/**
+ * cpython_thread_state - address of the calling thread's running thread state
+ * @tid: the calling thread's id
+ * Returns 0 where the thread never ran Python. Also right while the thread has released the
+ * interpreter lock, and for sub-interpreters. Signal-safe; calls only pthread_getspecific(),
+ * which in glibc is loads from the thread's own block (2.36: nptl/pthread_getspecific.c).
+ */
+uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid);
+
+/**
+ * cpython_walk - the Python frames of a thread state, leaf first (direct loads)
+ * @frames: room for @max frames
+ * @ret_end: how the walk ended
+ * Returns the number of frames. Signal-safe.
+ * Cost: about four loads a frame, no branches that depend on the version.
+ */
+size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,
+		    struct cpython_frame *frames, size_t max, enum cpython_end *ret_end);
+
+/**
+ * cpython_read_code - read and identify a code object (direct loads)
+ * Identity is a hash of the content (qualified name, file name, first line, line table), since a
+ * code object dies and its address comes back, with equal first line, pointers and lengths.
+ * @file_memo: a memo of the file name's hash for use within one handler run; zeroed at its start
+ * Returns false if it cannot be read or is no code object. Signal-safe.
+ */
+struct cpython_file_memo {
+	uint64_t address; /* of the str object; 0: empty */
+	uint64_t hash;
+	struct cpython_text text;
+};
+bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
+		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code);
+
+/**
+ * cpython_copy - copy bytes of the target that cpython_read_code() described
+ * Returns false where they cannot be read. Signal-safe.
+ */
+bool cpython_copy(uint64_t address, void *to, size_t length);
+
+/**
+ * cpython_line - the source line of an instruction; for use when reading a recording
+ * @kind: enum line_table_kind
+ * @position: as in struct cpython_frame
+ * Returns the line, @first_line for position 0, or 0 where the table has none. Never reads past
+ * @length. Hostile tables are survived.
+ */
+uint32_t cpython_line(unsigned int kind, const uint8_t *table, size_t length, uint32_t first_line,
+		      uint32_t position);
+
+/**
+ * cpython_text_utf8 - characters as they stand in the target, as UTF-8 text
+ * NUL and control characters are written \xNN, lone surrogates \uNNNN.
+ * Returns a heap string, the caller's to free; NULL: out of memory.
+ */
+char *cpython_text_utf8(const uint8_t *characters, uint32_t length, unsigned int width);
+
+#endif

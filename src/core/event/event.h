@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The vocabulary: what a recording consists of, in the words that every room uses.
+ *
+ *   event    what is counted or timed (cpu-time, page-faults, cycles); a recording has 1 to 8
+ *   sample   one overflow of an event: a time, a node of each call chain, a count
+ *   node     one frame in a call chain: its parent node and where it stands; a chain is a node
+ *   code     a Python code object: names, first line, line table
+ *   module   a mapped file with native code
+ *   loss     an overflow that happened and left no sample, by reason
+ *   degraded a sample that was kept but shows less than it could, by reason
+ *
+ * Names of losses and degradations are keys of `report --json` and of the manifest.
+ */
+#ifndef PATHPROF_CORE_EVENT_EVENT_H
+#define PATHPROF_CORE_EVENT_EVENT_H
+
+#include <stdint.h>
+
+#define EVENTS_MAX 8 /* events in one recording: two ids each of the 31 of a compact header */
+
+/* How overflows of an event reach the thread that caused them. */
+enum trigger {
+	TRIGGER_CPU_TIMER = 1, /* POSIX CPU-time timer of the thread, signal 33 */
+	TRIGGER_PERF_SIGTRAP,  /* perf event with attr.sigtrap, SIGTRAP */
+	TRIGGER_MANUAL,	       /* ticks made by hand: tests and benchmarks */
+};
+
+/* Overflows that left no sample. X(enumerator, key, sentence) */
+#define LOSS_REASONS(X)                                                                            \
+	X(LOSS_BUFFER_FULL, "buffer_full", "no free packet: the recorder did not keep up")         \
+	X(LOSS_TABLE_FULL, "table_full", "the definition table is full: raise --memory")           \
+	X(LOSS_NO_SLOT, "no_slot", "more threads than slots: raise --memory")                      \
+	X(LOSS_MERGED, "merged", "overflows that piled up before one delivery")                    \
+	X(LOSS_DELAYED, "delayed", "delivered late, after a blocked signal: stack not the event's")\
+	X(LOSS_THROTTLED, "throttled", "over the rate that the handler accepts")                   \
+	X(LOSS_NESTED, "nested", "arrived while a sample was being taken")                         \
+	X(LOSS_DISK, "disk", "could not be written to the recording's directory")                  \
+	X(LOSS_LATE_ARMING, "late_arming", "in a thread before its event was armed")
+
+enum loss_reason {
+#define X(id, key, sentence) id,
+	LOSS_REASONS(X)
+#undef X
+	NR_LOSS_REASONS
+};
+
+/* Samples that show less than they could. X(enumerator, key, sentence) */
+#define DEGRADED_REASONS(X)                                                                        \
+	X(DEGRADED_TRUNCATED, "truncated", "deeper than the frames that one sample keeps")         \
+	X(DEGRADED_UNREADABLE, "unreadable", "a frame could not be read")                          \
+	X(DEGRADED_FAULTS_BLOCKED, "faults_blocked", "the program blocks SIGSEGV: stack not read") \
+	X(DEGRADED_NO_INTERPRETER, "no_interpreter", "the interpreter's layout is not known")
+
+enum degraded_reason {
+#define X(id, key, sentence) id,
+	DEGRADED_REASONS(X)
+#undef X
+	NR_DEGRADED_REASONS
+};
+
+/**
+ * loss_key, loss_sentence - the JSON key and the sentence of a reason
+ * degraded_key, degraded_sentence - the same for degradations
+ * Return NULL for a number that is no reason.
+ */
+const char *loss_key(unsigned int reason);
+const char *loss_sentence(unsigned int reason);
+const char *degraded_key(unsigned int reason);
+const char *degraded_sentence(unsigned int reason);
+
+/* What a node is. Stored: numbers never change their meaning. */
+enum node_kind {
+	NODE_NONE = 0,	     /* not committed; node 0, the empty chain */
+	NODE_PYTHON = 1,     /* owner: code, position: code unit (2 bytes) of the instruction + 1 */
+	NODE_NATIVE = 2,     /* owner: module, position: address in the module */
+	NODE_KERNEL = 3,     /* owner: 0, position: kernel address */
+	NODE_TRUNCATED = 4,  /* marker: frames towards the root were left out */
+	NODE_UNREADABLE = 5, /* marker: frames towards the root could not be read */
+};
+
+enum node_flag {
+	NODE_FLAG_ENTRY = 1 << 0, /* this Python frame was entered from native code (is_entry) */
+};
+
+/* Which line table a code's bytes are. Stored. */
+enum line_table_kind {
+	LINE_TABLE_NONE = 0,
+	LINE_TABLE_CPYTHON_311 = 1, /* PEP 626 location table, CPython 3.11 and later */
+};
+
+#endif
