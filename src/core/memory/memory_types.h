@@ -152,7 +152,7 @@ struct slot {
 	uint32_t walk_epoch;
 	uint32_t previous_depth; /* frames in stacks[previous_stack] */
 	uint32_t previous_stack; /* 0 or 1 */
-	uint32_t pad0;
+	uint32_t program_blocks; /* signals kept out of its mask: agent/guard/agent.h */
 	uint32_t pad1;
 	uint64_t last_ns; /* time of the last event of the open packet */
 	uint64_t last_tick_ns;
