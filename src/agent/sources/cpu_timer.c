@@ -123,12 +123,8 @@ static void on_tick(siginfo_t *info, ucontext_t *context, uint64_t now_ns)
 		disarm(slot);
 		return;
 	}
-	if (!atomic_load_explicit(&header->recording, memory_order_relaxed))
-		return;
 	tick.faults_blocked = sigismember(&context->uc_sigmask, SIGSEGV) == 1 ||
 			      sigismember(&context->uc_sigmask, SIGBUS) == 1;
-	if (tick.overrun != 0)
-		atomic_fetch_add_explicit(&slot->overrun, tick.overrun, memory_order_relaxed);
 	capture_tick(&agent.capture, slot, &tick);
 }
 

@@ -79,8 +79,6 @@ static bool on_trap(const siginfo_t *info, void *context)
 		return false;
 	if (slot == NULL || !is_of_slot(perf_data(info), slot))
 		return true;
-	if (!atomic_load_explicit(&header->recording, memory_order_relaxed))
-		return true;
 	if (perf_flags(info) & PERF_FLAG_ASYNC) {
 		slot_lose(slot, LOSS_DELAYED, 1);
 		return true;
