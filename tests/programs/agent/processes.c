@@ -41,11 +41,11 @@ static int run(const char *variant)
 	if (strcmp(variant, "execvpe") == 0)
 		return execvpe(path, command, environ);
 	if (strcmp(variant, "execl") == 0)
-		return execl(path, path, command[1], command[2], (char *)NULL);
+		return execl(path, path, command[1], (char *)NULL);
 	if (strcmp(variant, "execlp") == 0)
-		return execlp(path, path, command[1], command[2], (char *)NULL);
+		return execlp(path, path, command[1], (char *)NULL);
 	if (strcmp(variant, "execle") == 0)
-		return execle(path, path, command[1], command[2], (char *)NULL, environ);
+		return execle(path, path, command[1], (char *)NULL, environ);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (strcmp(variant, "fexecve") == 0)
 		return fexecve(fd, command, environ);
