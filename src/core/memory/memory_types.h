@@ -204,9 +204,11 @@ struct node {
 	uint32_t parent;
 	uint32_t owner; /* code or module id; 0 for markers and kernel frames */
 	_Atomic uint64_t where; /* kind << 56 | flags << 48 | position (48 bits) */
+	_Atomic uint32_t first_child;  /* head of the chain of children; 0: none */
+	uint32_t next_sibling; /* in the parent's chain, set before it is published */
 };
 
-_Static_assert(sizeof(struct node) == 16, "four nodes to a cache line");
+_Static_assert(sizeof(struct node) == 24, "nodes are packed");
 
 #define NODE_POSITION_MASK ((1ull << 48) - 1)
 
