@@ -303,7 +303,7 @@ class Page {
 		if (this.state.inverted)
 			lines.pop();
 		if (node.folded)
-			lines.push(['note', 'callers of so small a part are not unfolded']);
+			lines.push(['note', 'its callers are not unfolded: the inverted tree is too large']);
 		return lines.filter(([, text]) => text);
 	}
 

@@ -17,9 +17,9 @@
 export const WIDTH = 1e9; /* the root's width; plenty for sub-pixel zooms and exact as a double */
 export const ALL = -1; /* every thread */
 
-/* A caller tree's branch lighter than this share is not unfolded further: each leaf could bring
- * its whole stack, so 10^5 leaves of depth 60 would make 6 * 10^6 nodes. */
-const FOLD_SHARE = 1 / 5000;
+/* An inverted tree stops unfolding callers here, heaviest first done: each leaf can bring its whole
+ * stack, so 10^5 leaves of depth 60 would make 6 * 10^6 nodes. */
+export const MAX_INVERTED_NODES = 100_000;
 
 /** check - throws Error(sentence) unless the condition holds */
 function check(condition, sentence) {
@@ -221,38 +221,74 @@ function buildTopDown(nodes, { samples, count }) {
 	}
 }
 
+/* A binary heap of { weight, ... }, heaviest on top. */
+class Heap {
+	constructor() {
+		this.items = [];
+	}
+
+	push(item) {
+		const { items } = this;
+		let at = items.push(item) - 1;
+
+		while (at > 0 && items[(at - 1) >> 1].weight < item.weight) {
+			items[at] = items[(at - 1) >> 1];
+			at = (at - 1) >> 1;
+		}
+		items[at] = item;
+	}
+
+	pop() {
+		const { items } = this;
+		const top = items[0];
+		const item = items.pop();
+		let at = 0;
+
+		if (!items.length)
+			return top;
+		for (let child = 1; child < items.length; child = 2 * at + 1) {
+			if (child + 1 < items.length && items[child + 1].weight > items[child].weight)
+				child++;
+			if (items[child].weight <= item.weight)
+				break;
+			items[at] = items[child];
+			at = child;
+		}
+		items[at] = item;
+		return top;
+	}
+}
+
 /*
- * One level at a time: each tree node holds the stacks that pass through it as pairs of where
+ * Each tree node waiting for its callers holds the stacks that pass through it, as pairs of where
  * they ended (the weight) and where they are now (the next caller).
  */
-function buildBottomUp(nodes, { samples, count }) {
-	const { parents } = nodes.profile;
+function buildBottomUp(nodes, weights) {
+	const { samples, count } = weights;
 	const root = nodes.list[0];
-	let level = new Map([[root, []]]);
+	const waiting = new Heap();
+	const passing = [];
 
-	for (let node = 0; node < parents.length; node++) {
+	for (let node = 0; node < samples.length; node++) {
 		if (!samples[node] && !count[node])
 			continue;
 		root.total += count[node];
 		root.totalSamples += samples[node];
-		level.get(root).push({ end: node, at: node });
+		passing.push({ end: node, at: node });
 	}
-	while (level.size) {
-		const below = new Map();
-		for (const [parent, passing] of level) {
-			if (parent.totalSamples < root.totalSamples * FOLD_SHARE &&
-			    parent.total < root.total * FOLD_SHARE) {
-				parent.folded = true;
-				continue;
-			}
-			addCallers(nodes, parent, passing, below, { samples, count });
-		}
-		level = below;
+	waiting.push({ weight: 0, node: root, passing });
+	while (waiting.items.length) {
+		const next = waiting.pop();
+		if (nodes.list.length >= MAX_INVERTED_NODES)
+			next.node.folded = true;
+		else
+			addCallers(nodes, next, waiting, weights);
 	}
 }
 
-function addCallers(nodes, parent, passing, below, { samples, count }) {
+function addCallers(nodes, { node: parent, passing }, waiting, { samples, count }) {
 	const { parents } = nodes.profile;
+	const callers = new Map();
 
 	for (const { end, at } of passing) {
 		const node = nodes.child(parent, at);
@@ -264,10 +300,12 @@ function addCallers(nodes, parent, passing, below, { samples, count }) {
 		}
 		if (parents[at] < 0)
 			continue;
-		if (!below.has(node))
-			below.set(node, []);
-		below.get(node).push({ end, at: parents[at] });
+		if (!callers.has(node))
+			callers.set(node, []);
+		callers.get(node).push({ end, at: parents[at] });
 	}
+	for (const [node, above] of callers)
+		waiting.push({ weight: node.totalSamples, node, passing: above });
 }
 
 function heaviestFirst(a, b) {

@@ -22,7 +22,7 @@ const THEMES = {
 		background: '#ffffff', text: '#15181e', focus: '#0b57d0', hover: '#15181e',
 	},
 	dark: {
-		lightness: 34, lightnessSpread: 8, match: '#9a35c8',
+		lightness: 24, lightnessSpread: 6, match: '#9a35c8',
 		background: '#16191f', text: '#f2f4f8', focus: '#8ab4f8', hover: '#f2f4f8',
 	},
 };

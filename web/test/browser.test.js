@@ -344,10 +344,13 @@ test('100000 frames: everything works; the times are printed', { skip }, (t) =>
 		await picture(page, 'large-search-dark');
 		await page.emulateMedia({ colorScheme: 'light' });
 		await picture(page, 'large-search-light');
+		await page.fill('#search', '');
+		await page.waitForFunction(() => !document.getElementById('matched').textContent);
 		ms.thread = await timed(page, CHOOSE, ['thread', '1']);
 		ms.lines = await timed(page, CHOOSE, ['granularity', 'line']);
 		ms.inverted = await timed(page, CHOOSE, ['direction', 'inverted']);
 		await timed(page, CHOOSE, ['thread', '-1']);
+		ms['inverted, all threads'] = await timed(page, CHOOSE, ['granularity', 'function']);
 		await picture(page, 'large-inverted-light');
 		t.diagnostic(Object.entries(ms).map(([name, time]) => `${name} ${Math.round(time)} ms`).join(', '));
 	}));

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {
-	ALL, WIDTH, buildTree, eventWeights, loadProfile, makeMatcher, searchTotals, threadWeights,
+	ALL, MAX_INVERTED_NODES, WIDTH, buildTree, eventWeights, loadProfile, makeMatcher, searchTotals,
+	threadWeights,
 } from '../src/model.js';
 import { deep, fromStacks, large, profile, small } from './fixtures.js';
 
@@ -87,13 +88,21 @@ test('buildTree: both directions hold the same weight', () => {
 	assert.equal(self(up.nodes), down.root.totalSamples);
 });
 
-test('buildTree: callers of small parts are folded, so the inverted tree stays small', () => {
+test('buildTree: an inverted tree too large is unfolded heaviest first', () => {
 	const { nodes, root } = treeOf(large(100_000, 60, 100_000), { inverted: true });
+	const folded = nodes.filter((node) => node.folded);
+	const heaviest = Math.max(...folded.map((node) => node.totalSamples));
 
-	assert.ok(nodes.some((node) => node.folded));
-	assert.ok(nodes.filter((node) => node.folded)
-		.every((node) => node.children.length === 0 && node.total < root.total / 5000));
-	assert.ok(nodes.length < 600_000, `${nodes.length} nodes`);
+	assert.ok(folded.length > 0);
+	assert.ok(nodes.length >= MAX_INVERTED_NODES && nodes.length < 1.1 * MAX_INVERTED_NODES,
+		`${nodes.length} nodes`);
+	for (const node of nodes) {
+		if (node.totalSamples > heaviest && node !== root)
+			assert.equal(node.folded, false);
+		if (node.folded)
+			assert.equal(node.children.length, 0);
+	}
+	assert.equal(treeOf(large(3000, 30), { inverted: true }).nodes.filter((node) => node.folded).length, 0);
 });
 
 test('buildTree: a recursion 20000 deep', () => {

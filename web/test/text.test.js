@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { formatCount, formatPlace, formatShare, formatWeight, visible } from '../src/format.js';
-import { frameType, typeColor } from '../src/palette.js';
+import { MATCH, SHADES, frameType, palette, typeColor } from '../src/palette.js';
 import { DEFAULTS, readHash, writeHash } from '../src/state.js';
 
 const LIMITS = { events: 2, threads: 3 };
@@ -60,6 +60,43 @@ test('palette: every kind has a colour, an unknown one too', () => {
 		for (const theme of ['light', 'dark']) {
 			assert.match(typeColor(type, theme, false), /^hsl\(\d+ [\d.]+% [\d.]+%\)$/);
 			assert.notEqual(typeColor(type, theme, true), typeColor(type, theme, false));
+		}
+	}
+});
+
+function channels(color) {
+	const hex = /^#(..)(..)(..)$/.exec(color);
+
+	if (hex)
+		return hex.slice(1).map((part) => parseInt(part, 16) / 255);
+	const [hue, saturation, lightness] = color.match(/[\d.]+/g).map(Number);
+	const spread = saturation / 100 * Math.min(lightness / 100, 1 - lightness / 100);
+	return [0, 8, 4].map((offset) => {
+		const at = (offset + hue / 30) % 12;
+		return lightness / 100 - spread * Math.max(-1, Math.min(at - 3, 9 - at, 1));
+	});
+}
+
+function luminance(color) {
+	const [red, green, blue] = channels(color).map((part) =>
+		part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+
+	return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+test('palette: names can be read on every colour (contrast of 4.5 and more)', () => {
+	const types = [MATCH];
+
+	for (const kind of ['python', 'native', 'kernel', 'marker', 'root'])
+		types.push(...Array.from({ length: SHADES }, (_, shade) => `${kind}:${shade}`));
+	for (const theme of ['light', 'dark']) {
+		for (const type of types) {
+			for (const dimmed of [false, true]) {
+				const [light, dark] = [palette(theme).text, typeColor(type, theme, dimmed)]
+					.map(luminance).sort((a, b) => b - a);
+				const contrast = (light + 0.05) / (dark + 0.05);
+				assert.ok(contrast >= 4.5, `${theme} ${type}: ${contrast.toFixed(2)}`);
+			}
 		}
 	}
 });

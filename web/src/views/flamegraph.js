@@ -15,16 +15,25 @@ import { visible } from '../format.js';
 import { MATCH, frameType, palette, typeColor } from '../palette.js';
 
 const ROW = 20; /* a frame and the pixel below it */
+const BASELINE = 5; /* of a name above its frame's lower edge: centres 12 px letters in the row */
 const FONT = '12px system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif';
 
-function chartNode(node) {
-	const source = {
-		name: visible(node.name), start: node.start, duration: node.duration,
-		type: frameType(node), node,
-	};
+/* A function of a node, computed once for all nodes of a group. */
+function byGroup(compute) {
+	const known = new Map();
 
-	return { source, end: node.start + node.duration, parent: null, level: node.depth,
-		 index: node.index };
+	return (node) => {
+		if (!known.has(node.group))
+			known.set(node.group, compute(node));
+		return known.get(node.group);
+	};
+}
+
+function chartNode(node, name, type) {
+	return {
+		source: { name, start: node.start, duration: node.duration, type, node },
+		end: node.start + node.duration, parent: null, level: node.depth, index: node.index,
+	};
 }
 
 class Plugin extends FlameChartPlugin {
@@ -35,7 +44,10 @@ class Plugin extends FlameChartPlugin {
 	}
 
 	load(tree) {
-		this.flatTree = tree.nodes.map(chartNode);
+		const name = byGroup((node) => visible(node.name));
+		const type = byGroup((node) => this.view.typeOf(node));
+
+		this.flatTree = tree.nodes.map((node) => chartNode(node, name(node), type(node)));
 		this.calcMinMax();
 	}
 
@@ -124,6 +136,7 @@ export class FlameGraph {
 		this.chart = new FlameChartContainer({
 			canvas: this.canvas, plugins: [this.plugin], settings: this.settings(),
 		});
+		this.placeNames();
 		this.recluster();
 		this.listen();
 	}
@@ -135,6 +148,11 @@ export class FlameGraph {
 			timeGrid: { color: 'rgba(0, 0, 0, 0)' },
 			main: { blockHeight: ROW - 1, font: FONT, backgroundColor: background, fontColor: text },
 		} };
+	}
+
+	/* The library would centre a line with all its descenders, and letters would sit too low. */
+	placeNames() {
+		this.plugin.renderEngine.blockPaddingTopBottom = BASELINE;
 	}
 
 	measure() {
@@ -187,7 +205,6 @@ export class FlameGraph {
 		this.plugin.reset();
 		this.plugin.hoveredRegion = null;
 		this.plugin.load(tree);
-		this.mark();
 		this.measure();
 		this.viewport.scrollTop = 0;
 		this.chart.renderEngine.calcMinMax();
@@ -202,18 +219,17 @@ export class FlameGraph {
 	}
 
 	/* Types carry the search: the library clusters neighbours of one type only. */
-	mark() {
-		for (const { source } of this.plugin.flatTree) {
-			const hit = this.matcher !== null && source.node.parent !== null &&
-				this.matcher(source.node);
-			source.type = hit ? MATCH : frameType(source.node);
-		}
+	typeOf(node) {
+		return node.parent && this.matcher?.(node) ? MATCH : frameType(node);
 	}
 
 	/** search - highlight what the matcher accepts; null: nothing */
 	search(matcher) {
+		const type = byGroup((node) => this.typeOf(node));
+
 		this.matcher = matcher;
-		this.mark();
+		for (const { source } of this.plugin.flatTree)
+			source.type = type(source.node);
 		this.recluster();
 		this.zoomTo(this.zoomed);
 	}
@@ -230,6 +246,7 @@ export class FlameGraph {
 	setTheme(theme) {
 		this.theme = theme;
 		this.chart.setSettings(this.settings());
+		this.placeNames();
 	}
 
 	/* Scroll so that a node's row is seen. */
