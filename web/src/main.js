@@ -112,7 +112,7 @@ class Page {
 		const whole = rows.reduce((sum, { count }) => sum + count, 0);
 		const manyProcesses = new Set(rows.map(({ thread }) => thread.pid)).size > 1;
 
-		$('thread').replaceChildren(option(ALL, `all ${formatNumber(rows.length)} threads`),
+		$('thread').replaceChildren(option(ALL, `all threads (${formatNumber(rows.length)})`),
 			...rows.map(({ thread, index, count }) => {
 				const process = manyProcesses ? `process ${thread.pid}, ` : '';
 				const name = visible(String(thread.name ?? ''));
@@ -243,7 +243,6 @@ class Page {
 			return;
 		this.view.zoomTo(node);
 		this.state.zoom = node.index;
-		$('reset').disabled = node === this.tree.root;
 		this.explain(node === this.tree.root ? null : node);
 		this.remember();
 	}

@@ -109,6 +109,36 @@ function brightness(color) {
 	return color.reduce((sum, part) => sum + part, 0) / 3;
 }
 
+test('the built page holds one placeholder and no address', { skip }, () => {
+	const page = readFileSync(built, 'utf8');
+
+	assert.equal(page.split(PLACEHOLDER).length, 2);
+	assert.doesNotMatch(page.replace(/<!--[^]*?-->/, ''), /\b(https?|wss?):\/\//);
+	assert.doesNotMatch(page, /\b(src|href)="(?!data:)/);
+});
+
+test('zooms with Ctrl and the wheel, moves by dragging', { skip }, (t) =>
+	withPage(t, 'wheel', small(), async (page) => {
+		await drawn(page);
+		const shade = await pixel(page, 1000, ROW + 3);
+		const box = await page.locator('#viewport canvas').boundingBox();
+		await page.mouse.move(box.x + 100, box.y + ROW + 5);
+		await page.keyboard.down('Control');
+		await page.mouse.wheel(0, -500);
+		await page.keyboard.up('Control');
+		await drawn(page);
+		assert.notDeepEqual(await pixel(page, 1000, ROW + 3), shade, 'main is wider');
+		await page.mouse.move(box.x + 1000, box.y + ROW + 5);
+		await page.mouse.down();
+		await page.mouse.move(box.x + 100, box.y + ROW + 5, { steps: 4 });
+		await page.mouse.up();
+		await drawn(page);
+		assert.deepEqual(await pixel(page, 1000, ROW + 3), shade, 'worker came into view');
+		await page.click('#reset');
+		await drawn(page);
+		assert.deepEqual(await pixel(page, 920, ROW + 3), await pixel(page, 100, ROW + 3));
+	}));
+
 test('shows the recording, the notices first, and the whole', { skip }, (t) =>
 	withPage(t, 'small', small(), async (page) => {
 		assert.equal(await page.title(), 'test - pathprof');
@@ -133,7 +163,6 @@ test('zooms by click, resets, and keeps the zoom in the address', { skip }, (t) 
 		await page.click('#reset');
 		assert.match(await details(page), /^all /);
 		assert.equal(await hash(page), '');
-		assert.ok(await page.isDisabled('#reset'));
 	}));
 
 test('tells of a frame under the mouse', { skip }, (t) =>
@@ -306,6 +335,7 @@ test('a recursion 1000 deep scrolls to its end', { skip }, (t) =>
 		await page.locator('#viewport canvas').hover(at(100, 5));
 		await page.mouse.wheel(0, 400);
 		await page.waitForFunction(() => document.getElementById('viewport').scrollTop > 0);
+		await page.waitForSelector('#tooltip', { state: 'hidden' });
 		await picture(page, 'deep');
 	}));
 

@@ -115,6 +115,7 @@ function randomFrames(count, next) {
 export function large(count, depth, nrFrames = 4000) {
 	const next = random(7);
 	const frames = randomFrames(nrFrames, next);
+	const anyFrame = () => Math.floor(next() ** 4 * nrFrames); /* a few are hot */
 	const nodes = [[-1, 0]], levels = [1], stacks = [];
 
 	while (nodes.length < count) {
@@ -122,7 +123,7 @@ export function large(count, depth, nrFrames = 4000) {
 		for (let run = 1 + Math.floor(next() * 20); run > 0; run--) {
 			if (levels[node] >= depth || nodes.length >= count)
 				break;
-			nodes.push([node, Math.floor(next() * nrFrames)]);
+			nodes.push([node, anyFrame()]);
 			levels.push(levels[node] + 1);
 			node = nodes.length - 1;
 		}

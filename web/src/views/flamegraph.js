@@ -164,6 +164,7 @@ export class FlameGraph {
 	listen() {
 		this.viewport.addEventListener('scroll', () => {
 			this.plugin.setPositionY(this.viewport.scrollTop);
+			this.plugin.handleHover(null);
 			this.chart.render();
 		});
 		this.viewport.addEventListener('wheel', (event) => {
