@@ -21,7 +21,8 @@ const web = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const modules = resolve(process.env.WEB_NODE_MODULES ?? join(web, 'node_modules'));
 const built = process.env.FLAMEGRAPH_HTML ?? join(web, 'dist/flamegraph.html');
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const missing = [executablePath, built, join(modules, 'playwright-core')].find((path) => !existsSync(path));
+const missing = [executablePath, built, join(modules, 'playwright-core')]
+	.find((path) => !existsSync(path));
 const skip = missing ? `${missing} is missing` : false;
 
 let folder, context;
@@ -339,6 +340,23 @@ test('a recursion 1000 deep scrolls to its end', { skip }, (t) =>
 		await picture(page, 'deep');
 	}));
 
+test('a recursion 20000 deep is drawn in both orders', { skip }, (t) =>
+	withPage(t, 'deeper', deep(20_000), async (page) => {
+		for (const order of ['top-down', 'inverted']) {
+			await page.selectOption('#direction', order);
+			await drawn(page);
+			const [height, scrolled] = await page.evaluate(() => {
+				const viewport = document.getElementById('viewport');
+				viewport.scrollTop = 1e9;
+				return [viewport.scrollHeight, viewport.scrollTop];
+			});
+			assert.ok(height > 20_000 * ROW, order);
+			await drawn(page);
+			const y = 20_000 * ROW - Math.round(scrolled) + 4;
+			assert.notDeepEqual(await pixel(page, 100, y), [255, 255, 255], order);
+		}
+	}));
+
 /* How long until the next drawn frame after an action in the page. */
 function timed(page, action, argument) {
 	return page.evaluate(async ([source, value]) => {
@@ -382,5 +400,6 @@ test('100000 frames: everything works; the times are printed', { skip }, (t) =>
 		await timed(page, CHOOSE, ['thread', '-1']);
 		ms['inverted, all threads'] = await timed(page, CHOOSE, ['granularity', 'function']);
 		await picture(page, 'large-inverted-light');
-		t.diagnostic(Object.entries(ms).map(([name, time]) => `${name} ${Math.round(time)} ms`).join(', '));
+		t.diagnostic(Object.entries(ms)
+			.map(([name, time]) => `${name} ${Math.round(time)} ms`).join(', '));
 	}));
