@@ -16,6 +16,7 @@ LONG = re.compile(r'^\s*(?:\'.\'|0|\.short_name\s*=\s*[^,]+)?\s*,?\s*(?:\.long_n
 SHORT = re.compile(r"^\s*(?:\.short_name\s*=\s*)?'(.)'")
 TAGGED = re.compile(r"^\.TP.*\n(.*)$", re.MULTILINE)
 COMPLETED = re.compile(r"^\s*([a-z-]+)\) *options='([^']*)'", re.MULTILINE)
+DEFINITION = re.compile(r'id \d+ "(\w+)"((?:(?!id \d+ ").)*)', re.DOTALL)
 REASON = re.compile(r'X\((?:LOSS|DEGRADED)_\w+, "(\w+)"')
 
 
@@ -107,7 +108,7 @@ def words_of_format(root):
     """The words that pathprof-recording(5) must explain, each with where it comes from."""
     ctf = (root / "src/core/event/ctf.h").read_text()
     definitions = ctf[ctf.index("DEFINITIONS"):ctf.index("Strings are UTF-8")]
-    for name, fields in re.findall(r'id \d+ "(\w+)"([^"]*)', definitions):
+    for name, fields in DEFINITION.findall(definitions):
         yield name, "ctf.h"
         for field in re.findall(r"\b([a-z_]+) (?:u8|u32|u64|string)\b", fields):
             yield field, f"ctf.h, {name}"
