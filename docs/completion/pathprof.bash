@@ -33,7 +33,7 @@ _pathprof_command_at()
 {
 	local i
 
-	for ((i = 2; i < COMP_CWORD; i++)); do
+	for ((i = 2; i <= COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		--)
 			echo $((i + 1))
