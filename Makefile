@@ -41,7 +41,7 @@ demo: build
 
 bench: build
 	@tools/install-packages build bench
-	@$(PYTHON) bench/bench.py
+	@$(PYTHON) bench/run.py
 
 fuzz:
 	@tools/install-packages build check
