@@ -41,6 +41,7 @@ PATTERNS = [
      "only core/cpython knows the interpreter's structures"),
 ]
 
+TESTS = ["*_test.c", "*_fuzz.c"]
 LICENCE = "SPDX-License-Identifier: MIT"
 LICENSED = {".c", ".h", ".py", ".js", ".mjs", ".ts", ".css", ".sh", ".bash", ".map"}
 
@@ -53,12 +54,12 @@ def findings(name, text):
     """(line, word, why not) for each word of a C file that must not stand there."""
     code = gate.c_code(text)
     for files, but, calls, why in CALLS:
-        if applies(name, files, but + ["*_test.c"]):
+        if applies(name, files, but + TESTS):
             pattern = r"(?<![\w.>])(" + "|".join(calls.split()) + r")\s*\("
             for match in re.finditer(pattern, code):
                 yield code.count("\n", 0, match.start()) + 1, match.group(1), why
     for files, but, pattern, why in PATTERNS:
-        if applies(name, files, but + ["*_test.c"]):
+        if applies(name, files, but + TESTS):
             for match in re.finditer(pattern, code):
                 yield code.count("\n", 0, match.start()) + 1, match.group(), why
     for line in gate.line_comments(text):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fuzz every reader of foreign bytes: tests/fuzz/fuzz_NAME.c over tests/fuzz/corpus/NAME.
+"""Fuzz every reader of foreign bytes, the targets of tests/fuzz, over tests/fuzz/corpus/NAME.
 
 The committed corpus is read, never written; what the fuzzer finds new stays in build-fuzz/corpus,
 an input that crashes in build-fuzz/crashes. Status 1 where one did.
@@ -24,7 +24,7 @@ def build():
         subprocess.run(["meson", "setup", str(BUILD), "-Dfuzz=true", "-Db_lundef=false",
                         "-Db_sanitize=address,undefined"],
                        cwd=ROOT, check=True, env=os.environ | {"CC": "clang"})
-    subprocess.run(["ninja", "-C", str(BUILD)], cwd=ROOT, check=True)
+    subprocess.run(["ninja", "-C", str(BUILD), "fuzz"], cwd=ROOT, check=True)
 
 
 def targets():
