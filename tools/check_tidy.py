@@ -24,7 +24,7 @@ def sources(root):
 def tidy(root, path):
     done = subprocess.run(["clang-tidy", "--quiet", "-p", BUILD, str(path)], cwd=root, check=False,
                           capture_output=True, text=True)
-    lines = done.stdout.replace(f"{root}/", "").splitlines()
+    lines = done.stdout.replace(f"{root}/{BUILD}/../", "").replace(f"{root}/", "").splitlines()
     return lines or ([f"{path}: clang-tidy failed"] if done.returncode else [])
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each gate passes a tree that is right and fails, with the place, one that is wrong."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import check_layers
 import check_man
 import check_size
 import check_symbols
+import check_tidy
 import check_words
 
 LICENCE = "/* SPDX-License-Identifier: MIT */\n"
@@ -259,7 +261,21 @@ def test_symbols__difference_fails(agent, exported, listed, more, words):
     assert len(found) == 1 and words in found[0]
 
 
-@pytest.mark.parametrize("name", ["layers", "size", "words", "docs", "man", "symbols"])
+def tidied(tree, text):
+    write(tree, {"src/a.c": text, ".clang-tidy": (TOOLS.parent / ".clang-tidy").read_text()})
+    write(tree, {"build-clang/compile_commands.json": json.dumps(
+        [{"directory": str(tree / "build-clang"), "command": "clang -c ../src/a.c", "file": "../src/a.c"}])})
+    return check_tidy.check(tree)
+
+
+def test_tidy__clean_source_passes_and_bug_fails(tree):
+    assert check_tidy.check(tree) == ["build-clang: not built"]
+    assert tidied(tree, "int f(int a);\nint f(int a)\n{\n\treturn a;\n}\n") == []
+    found = tidied(tree, "int f(void);\nint f(void)\n{\n\tint *p = 0;\n\treturn *p;\n}\n")
+    assert any(c.startswith("src/a.c:5:") for c in found)
+
+
+@pytest.mark.parametrize("name", ["tidy", "layers", "size", "words", "docs", "man", "symbols"])
 def test_gates__program_fails_on_a_wrong_tree(tree, name):
     shutil.rmtree(tree / "docs")
     write(tree, {"src/core/base/a.c": '#include "agent/guard/inner.h"\n' + function(99),
