@@ -26,7 +26,7 @@ def signature_above(lines, brace):
 
 
 def count_parameters(signature):
-    """Parameters of a C signature: the list of its last top-level parentheses, attributes left out."""
+    """Parameters of a C signature: what its first parentheses hold, attributes left out."""
     signature = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", signature)
     depth, commas, inside = 0, 0, ""
     for letter in signature[signature.find("("):]:

@@ -32,7 +32,8 @@ def check(root):
     if not (root / BUILD / "compile_commands.json").exists():
         return [f"{BUILD}: not built"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [line for lines in pool.map(lambda p: tidy(root, p), sources(root)) for line in lines]
+        found = pool.map(lambda path: tidy(root, path), sources(root))
+        return [line for lines in found for line in lines]
 
 
 if __name__ == "__main__":

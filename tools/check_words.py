@@ -12,8 +12,8 @@ HEAP = "malloc calloc realloc reallocarray free strdup strndup asprintf vasprint
        "aligned_alloc alloca"
 STDIO = "printf fprintf vprintf vfprintf dprintf puts fputs putchar fopen fdopen fclose fwrite " \
         "fread fflush perror syslog"
-LOCKS = "pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_cond_wait sem_wait " \
-        "pthread_join"
+LOCKS = "pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_cond_wait " \
+        "sem_wait pthread_join"
 LOADER = "dlopen dl_iterate_phdr dladdr backtrace"
 UNBOUNDED = "strcpy strcat stpcpy sprintf vsprintf gets strtok alloca atoi atol atoll atof rand " \
             "srand tmpnam mktemp localtime gmtime ctime asctime"

@@ -42,7 +42,7 @@ def _blank(match, keep_strings):
 
 
 def c_code(text, keep_strings=False):
-    """C without comments and, unless asked, what stands in its strings; lines stay where they are."""
+    """C without comments and, unless asked, what stands in strings; lines stay where they are."""
     return _COMMENT_OR_STRING.sub(lambda match: _blank(match, keep_strings), text)
 
 

@@ -62,7 +62,7 @@ def python(request):
 
 @pytest.fixture
 def record(pathprof, tmp_path):
-    """Record COMMAND (a list) into a new directory below tmp_path; (finished process, directory)."""
+    """Record COMMAND (a list) into a directory of its own; (finished process, directory)."""
     def run(command, *options, name="recording", **more):
         directory = tmp_path / name
         done = pathprof("record", "-o", directory, *options, "--", *command, **more)

@@ -14,8 +14,9 @@ from conftest import BUILD, ROOT, SECONDS
 def prefix(tmp_path_factory):
     """An installation, staged and then moved: nothing in it may know where it was built."""
     staging = tmp_path_factory.mktemp("staging")
-    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet"], cwd=ROOT, check=True,
-                   timeout=SECONDS, stdin=subprocess.DEVNULL, env=os.environ | {"DESTDIR": str(staging)})
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet"], cwd=ROOT,
+                   check=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
+                   env=os.environ | {"DESTDIR": str(staging)})
     program = next(staging.rglob("bin/pathprof"))
     moved = tmp_path_factory.mktemp("moved") / "prefix"
     shutil.move(program.parent.parent, moved)
@@ -24,7 +25,8 @@ def prefix(tmp_path_factory):
 
 def run(prefix, *arguments, **options):
     return subprocess.run([prefix / "bin" / "pathprof", *map(str, arguments)], capture_output=True,
-                          text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL, **options)
+                          text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL,
+                          **options)
 
 
 @pytest.mark.parametrize("page", [f"man1/{p.name}" for p in ROOT.glob("docs/man/*.1")]
@@ -56,6 +58,7 @@ def test_install__exports_the_page(prefix, tmp_path):
         pytest.skip("the page was not built: npm is missing, or could not fetch its library")
     run(prefix, "record", "-o", tmp_path / "r", "--", "/usr/bin/python3", "-c",
         "import time\nwhile time.process_time() < 0.3: pass")
-    done = run(prefix, "export", tmp_path / "r", "--format", "flamegraph", "-o", tmp_path / "f.html")
+    page = tmp_path / "f.html"
+    done = run(prefix, "export", tmp_path / "r", "--format", "flamegraph", "-o", page)
     assert done.returncode == 0, done.stderr
-    assert "<html" in (tmp_path / "f.html").read_text().lower()
+    assert "<html" in page.read_text().lower()

@@ -41,7 +41,8 @@ def test_meson_log__sums_and_misses(tmp_path):
 def test_junit_log__sums_and_misses(tmp_path):
     log = tmp_path / "junit.xml"
     assert check.junit_log(log).failed == 1
-    log.write_text('<testsuites><testsuite tests="9" errors="1" failures="2" skipped="3"/></testsuites>')
+    log.write_text('<testsuites><testsuite tests="9" errors="1" failures="2" skipped="3"/>'
+                   '</testsuites>')
     assert str(check.junit_log(log)) == "3 passed, 3 failed, 3 skipped"
 
 
@@ -70,13 +71,14 @@ def test_main__all_pass(steps, capsys):
 
 
 def test_main__failure_runs_the_rest_and_not_what_needs_it(steps, capsys):
-    assert steps(capsys, ("a", None, result(1, 1)), ("b", "a", result(100)), ("c", None, result(3))) == \
-        (1, "4 passed, 2 failed")
+    listed = [("a", None, result(1, 1)), ("b", "a", result(100)), ("c", None, result(3))]
+    assert steps(capsys, *listed) == (1, "4 passed, 2 failed")
 
 
 def test_run__status_and_log(tmp_path):
     log = tmp_path / "log"
-    assert check.run(log, [sys.executable, "-c", "import sys; print(sys.stdin.read() + 'said')"]) == 0
+    code = "import sys; print(sys.stdin.read() + 'said')"
+    assert check.run(log, [sys.executable, "-c", code]) == 0
     assert check.run(log, ["false"]) == 1
     assert check.run(log, ["/nonexistent/command"]) == 127
     assert "said" in log.read_text() and "No such file" in log.read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/install-packages installs for root, tells others, and is silent where nothing is missing."""
+"""tools/install-packages installs for root, tells others, is silent where all is there."""
 
 import os
 import subprocess
@@ -40,9 +40,10 @@ def install(tmp_path):
         for name in without:
             (tmp_path / "bin" / name).unlink()
         log = tmp_path / "log"
-        done = subprocess.run(["/bin/sh", SCRIPT, *groups], capture_output=True, text=True, check=False,
-                              env={"PATH": str(tmp_path / "bin"), "LOG": str(log),
-                                   "FAKE_UID": str(uid), "PATHPROF_PACKAGES": str(tmp_path / "list")})
+        environment = {"PATH": str(tmp_path / "bin"), "LOG": str(log), "FAKE_UID": str(uid),
+                       "PATHPROF_PACKAGES": str(tmp_path / "list")}
+        done = subprocess.run(["/bin/sh", SCRIPT, *groups], capture_output=True, text=True,
+                              check=False, env=environment)
         return done, log.read_text() if log.exists() else ""
     return run
 
