@@ -15,7 +15,7 @@
 
 #define NAME_CHARACTERS_MAX  512    /* longer qualified names are cut */
 #define FILE_CHARACTERS_MAX  4096   /* PATH_MAX; longer file names are cut */
-#define LINE_TABLE_BYTES_MAX 65536u /* about 10,000 lines; what is beyond has no line */
+#define LINE_TABLE_BYTES_MAX 262144 /* some 40,000 lines; what is beyond has no line */
 
 #define LANES	   4
 #define LANE_BYTES 16
