@@ -183,8 +183,9 @@ int main(int argc, char **argv)
 			results[way][round] = measure((enum way)way, pages, per_round);
 	printf("{\"events\": %llu, \"none_ns\": %.1f, \"sigtrap_ns\": %.1f, \"async_ns\": %.1f, "
 	       "\"tgkill_ns\": %.1f, \"delivered\": %llu}\n",
-	       (unsigned long long)(per_round * (uint64_t)rounds), median(results[WAY_NONE], rounds),
-	       median(results[WAY_SIGTRAP], rounds), median(results[WAY_ASYNC], rounds),
-	       median(results[WAY_TGKILL], rounds), (unsigned long long)delivered);
+	       (unsigned long long)(per_round * (uint64_t)rounds),
+	       median(results[WAY_NONE], rounds), median(results[WAY_SIGTRAP], rounds),
+	       median(results[WAY_ASYNC], rounds), median(results[WAY_TGKILL], rounds),
+	       (unsigned long long)delivered);
 	return 0;
 }
