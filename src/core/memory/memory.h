@@ -5,7 +5,7 @@
  * memory.c     layout, create, map               both
  * writer.c     slots and packets, agent's side   Signal-safe
  * table.c      interning nodes, codes, modules   Signal-safe
- * reader.c     drain packets, definitions, slots recorder's side
+ * reader.c     drain packets, free slots        recorder's side
  */
 #ifndef PATHPROF_CORE_MEMORY_MEMORY_H
 #define PATHPROF_CORE_MEMORY_MEMORY_H
@@ -104,13 +104,21 @@ uint32_t slot_index(const struct memory *memory, const struct slot *slot);
  * slot_write_sample - append a sample to the slot's open packet, taking a new one when full
  * @time_ns: raised to the slot's last time where it is before it
  *
- * Counts LOSS_BUFFER_FULL itself. Closing a packet rings the doorbell. Returns false: lost.
+ * Counts the sample, its weight, and LOSS_BUFFER_FULL itself. Closing a packet rings the doorbell. Returns false: lost.
  * Cost: the 16-byte event, one release store; every few hundred samples a packet exchange.
  */
 bool slot_write_sample(struct memory *memory, struct slot *slot, uint32_t event, uint64_t time_ns,
 		       uint32_t native, uint32_t python, uint64_t count);
 
-/** slot_lose, slot_degrade - count; one relaxed add, no read-modify-write needed by others */
+/** slot_add - add to a counter that the slot's thread alone writes and others may read */
+static inline void slot_add(_Atomic uint64_t *counter, uint64_t number)
+{
+	atomic_store_explicit(counter,
+			      atomic_load_explicit(counter, memory_order_relaxed) + number,
+			      memory_order_relaxed);
+}
+
+/** slot_lose, slot_degrade - count; slot_lose() also from a nested tick */
 void slot_lose(struct slot *slot, enum loss_reason reason, uint64_t number);
 void slot_degrade(struct slot *slot, enum degraded_reason reason);
 
@@ -172,6 +180,16 @@ void packet_complete(struct memory *memory, struct packet_control *packet, uint3
  * Returns the doorbell's present value.
  */
 uint32_t memory_wait(struct memory *memory, uint32_t seen, uint64_t timeout_ns);
+
+/**
+ * slot_open_packet - the packet that a thread which runs no more had not handed over
+ * For slots in SLOT_ENDED or of a dead process, after the full packets were taken and freed.
+ * Returns NULL where there is none; else the caller's until packet_free().
+ */
+struct packet_control *slot_open_packet(const struct memory *memory, const struct slot *slot);
+
+/** packet_index - the number that memory_packet() takes */
+uint32_t packet_index(const struct memory *memory, const struct packet_control *packet);
 
 /** slot_free - after SLOT_ENDED was drained: SLOT_FREE again */
 void slot_free(struct memory *memory, struct slot *slot);

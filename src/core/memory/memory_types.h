@@ -91,7 +91,7 @@ struct memory_header {
 	_Alignas(64) _Atomic uint64_t full_packets; /* stack, the same; the recorder takes all */
 	_Alignas(64) _Atomic uint32_t nodes_used;   /* next free index, may pass nr_nodes */
 	_Atomic uint32_t codes_used;
-	_Atomic uint32_t modules_used;
+	_Atomic uint32_t modules_used; /* 0 is no module, as with nodes and codes */
 	_Atomic uint32_t processes_used;
 	_Atomic uint64_t text_used;
 	_Atomic uint32_t slots_hint; /* where to look first for a free slot */
@@ -123,14 +123,14 @@ enum arm_state {
 	ARM_ENABLE,
 };
 
-/* One frame of a walked stack, root first; the slot keeps the previous one and the new one. */
+/* One frame of a thread's last stack, root first. A marker has neither code nor identity. */
 struct stack_frame {
-	uint64_t code_address; /* of the code object in the target */
-	uint64_t identity;     /* content hash of the code object: code_identity() */
+	uint64_t code_address; /* of the code object in the target; a hint, never trusted */
+	uint64_t identity;     /* content hash of the code object; 0: marker */
 	uint32_t code;	       /* id in the definition table */
 	uint32_t where;	       /* position << 1 | is_entry */
 	uint32_t node;	       /* of the chain from the root to here */
-	uint32_t pad;
+	uint32_t kind;	       /* enum node_kind */
 };
 
 struct walk_memo {
@@ -141,7 +141,7 @@ struct walk_memo {
 };
 
 struct slot {
-	_Atomic uint32_t state; /* enum slot_state */
+	_Alignas(64) _Atomic uint32_t state; /* enum slot_state */
 	_Atomic uint32_t arming; /* enum arm_state; a futex */
 	int32_t arm_error; /* negative errno of a REFUSED */
 	uint32_t generation; /* bumped at each claim */
@@ -150,11 +150,10 @@ struct slot {
 	uint32_t packet; /* index + 1 of the open packet; 0: none */
 	uint32_t packet_seq; /* of the next packet of this stream; survives reuse */
 	uint32_t walk_epoch;
-	uint32_t previous_depth; /* frames in stacks[previous_stack] */
-	uint32_t previous_stack; /* 0 or 1 */
+	uint32_t previous_depth; /* frames of stack[] that are one valid chain */
 	uint32_t pad0;
-	uint32_t pad1;
-	uint64_t last_ns; /* time of the last event of the open packet */
+	uint64_t lost_before; /* losses of the slot's earlier threads */
+	uint64_t last_ns; /* time of the last event of this stream; survives reuse */
 	uint64_t last_tick_ns;
 	uint64_t start_ns, end_ns; /* MONOTONIC; end_ns 0 while it lives */
 	uint64_t cpu_ns; /* exact CPU time of the thread, at its end */
@@ -173,8 +172,8 @@ struct slot {
 	_Atomic uint64_t degraded[NR_DEGRADED_REASONS];
 
 	struct walk_memo memo[WALK_MEMO_ENTRIES];
-	/* Root first. Interleaved, so that shallow stacks touch one page. */
-	struct stack_frame stacks[FRAMES_MAX + 1][2];
+	struct stack_frame stack[FRAMES_MAX + 1]; /* of the last sample, root first */
+	uint64_t walk[FRAMES_MAX][2]; /* the walk's frames as core/cpython has them, leaf first */
 };
 
 enum packet_state {
@@ -186,7 +185,7 @@ enum packet_state {
 /* In front of each CTF packet in memory; not stored. */
 struct packet_control {
 	_Atomic uint32_t state; /* enum packet_state */
-	_Atomic uint32_t next; /* index + 1 in the free or full stack */
+	_Atomic uint32_t next; /* link in the free or full stack: packet_stack.h */
 	uint32_t slot;
 	uint32_t seq;
 	uint32_t pid, tid;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tick becomes a sample: the part of the signal handler that does the work. Printable.
+ *
+ *   wanted at all?    -> no: nothing, not counted (--delay, --duration)
+ *   inside already?   -> LOSS_NESTED
+ *   too soon?         -> LOSS_THROTTLED
+ *   walk and intern   -> LOSS_TABLE_FULL
+ *   append            -> LOSS_BUFFER_FULL
+ *
+ * Cost of a repeated stack: the walk (about four loads a frame), python_stack.c's comparison, the
+ * 16-byte event, two readings of the clock (the caller's included). No system call but the futex
+ * wake at the end of a packet, about every thousandth sample. Arrays are in the slot, not on the
+ * stack of the program.
+ */
+#include "agent/capture/capture.h"
+
+#include <time.h>
+
+#include "agent/capture/python_stack.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now); /* in the vDSO: no system call, errno kept */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Returns false: the table is full. */
+static bool python_chain(struct capture *capture, struct slot *slot, const struct tick *tick,
+			 struct python_chain *ret_chain)
+{
+	uint64_t thread_state;
+	enum cpython_end end;
+	size_t nr_frames;
+
+	if (!capture->cpython.layout) {
+		if (capture->no_interpreter)
+			ret_chain->degraded = 1u << DEGRADED_NO_INTERPRETER;
+		return true;
+	}
+	/* A load that faults while SIGSEGV is blocked kills the program, so none is tried. */
+	if (tick->faults_blocked)
+		return python_stack_unreadable(capture, DEGRADED_FAULTS_BLOCKED, ret_chain);
+	thread_state = cpython_thread_state(&capture->cpython, slot->tid);
+	if (!thread_state)
+		return true;
+	nr_frames = cpython_walk(&capture->cpython, thread_state,
+				 (struct cpython_frame *)slot->walk, FRAMES_MAX, &end);
+	return python_stack_intern(capture, slot, nr_frames, end, ret_chain);
+}
+
+static void take_sample(struct capture *capture, struct slot *slot, const struct tick *tick)
+{
+	struct python_chain chain = {0};
+
+	if (!python_chain(capture, slot, tick, &chain)) {
+		slot_lose(slot, LOSS_TABLE_FULL, 1);
+		return;
+	}
+	if (!slot_write_sample(&capture->memory, slot, tick->event, tick->time_ns, 0, chain.node,
+			       tick->count))
+		return;
+	for (unsigned int reason = 0; chain.degraded && reason < NR_DEGRADED_REASONS; reason++)
+		if (chain.degraded & 1u << reason)
+			slot_degrade(slot, reason);
+}
+
+/* The first tick of a slot is never too soon; a refused one does not put off the next. */
+static bool too_soon(const struct capture *capture, const struct slot *slot,
+		     const struct tick *tick)
+{
+	return slot->last_tick_ns != 0 &&
+	       tick->time_ns - slot->last_tick_ns < capture->memory.header->handler_min_gap_ns;
+}
+
+void capture_tick(struct capture *capture, struct slot *slot, const struct tick *tick)
+{
+	uint64_t end_ns;
+
+	if (!atomic_load_explicit(&capture->memory.header->recording, memory_order_relaxed))
+		return;
+	if (atomic_load_explicit(&slot->busy, memory_order_relaxed)) {
+		slot_lose(slot, LOSS_NESTED, 1);
+		return;
+	}
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+
+	slot_add(&slot->overrun, tick->overrun);
+	if (too_soon(capture, slot, tick)) {
+		slot_lose(slot, LOSS_THROTTLED, 1);
+	} else {
+		slot->last_tick_ns = tick->time_ns;
+		take_sample(capture, slot, tick);
+	}
+	end_ns = now_ns();
+	if (end_ns > tick->time_ns)
+		slot_add(&slot->handler_ns, end_ns - tick->time_ns);
+
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A walked Python stack becomes a node.
+ *
+ * The slot keeps the thread's last stack, root first, each frame with its node:
+ *
+ *   slot->stack   [main:7 -> 12] [run:40 -> 13] [step:9 -> 77] ...      previous_depth of them
+ *   slot->walk     step:11  run:40  main:7                              leaf first
+ *
+ * From the root on, a frame with the kind, the content and the position of the one in slot->stack
+ * at that depth, below only such frames, has that one's node: nothing is looked up. At the first
+ * difference the rest is interned in the table and written over slot->stack.
+ *
+ * Identity is the hash of a code object's content, computed in this very walk: an address says
+ * nothing from one tick to the next, for code objects die and their addresses come back. Within a
+ * walk an address does identify its code (the frames hold references), and the slot's memo,
+ * valid for one epoch, spares reading a code object again: recursion reads it once.
+ *
+ * Cost, n frames with c different code objects:
+ *   always      n * (a memo's line, 2 lines of slot->stack) + c * cpython_read_code()
+ *   new frames  a table look-up each: the index's line and the node's
+ *   new code    a look-up, and copying its names and line table
+ * The code objects' lines are asked for ahead of their reading: misses overlap.
+ */
+#include "agent/capture/python_stack.h"
+
+#include <string.h>
+
+#define CODE_NAME_CHARS_MAX	  4096	     /* longer names are cut */
+#define CODE_LINE_TABLE_BYTES_MAX (1u << 20) /* longer tables are left out: lines unknown */
+#define PREFETCH_LINE		  64
+#define PREFETCH_LINES		  3 /* of a code object: what identifies it is in there */
+
+_Static_assert(sizeof(struct cpython_frame) == sizeof(((struct slot *)0)->walk[0]),
+	       "the walk writes into slot->walk");
+
+/* One interning. */
+struct interning {
+	struct memory *memory;
+	struct slot *slot;
+	const struct cpython *cpython;
+	struct cpython_file_memo file_memo;
+	uint32_t depth;	   /* frames done */
+	uint32_t parent;   /* node of the last one */
+	bool same;	   /* all frames done are those of slot->stack */
+	uint32_t degraded; /* as in struct python_chain */
+};
+
+static const struct cpython_frame *walked(const struct slot *slot, size_t index)
+{
+	return (const struct cpython_frame *)&slot->walk[index];
+}
+
+/* Recursion repeats an address: asking once is enough. A bad address is no fault here. */
+static void prefetch_codes(const struct slot *slot, size_t nr_frames)
+{
+	uint64_t previous = 0;
+
+	for (size_t i = nr_frames; i-- > 0;) {
+		uint64_t address = walked(slot, i)->code_address;
+
+		for (unsigned int line = 0; address != previous && line < PREFETCH_LINES; line++)
+			__builtin_prefetch(
+				(const void *)(uintptr_t)(address + line * PREFETCH_LINE));
+		previous = address;
+	}
+}
+
+/* The entries of earlier walks must never look like this one's, also when the epoch wraps. */
+static void begin_walk_epoch(struct slot *slot)
+{
+	if (++slot->walk_epoch == 0) {
+		memset(slot->memo, 0, sizeof(slot->memo));
+		slot->walk_epoch = 1;
+	}
+}
+
+static struct walk_memo *memo_of(struct slot *slot, uint64_t code_address)
+{
+	uint64_t hash = code_address * 0x9e3779b97f4a7c15ull;
+
+	return &slot->memo[hash >> 32 & (WALK_MEMO_ENTRIES - 1)];
+}
+
+_Static_assert((WALK_MEMO_ENTRIES & (WALK_MEMO_ENTRIES - 1)) == 0, "memo_of() masks");
+
+static uint64_t text_bytes(const struct cpython_text *text)
+{
+	return (uint64_t)text->length * text->width;
+}
+
+static void cut_text(struct cpython_text *text)
+{
+	if (text->length > CODE_NAME_CHARS_MAX)
+		text->length = CODE_NAME_CHARS_MAX;
+}
+
+static bool copy_code(const struct cpython_code *code, uint8_t *to)
+{
+	uint64_t name = text_bytes(&code->name), file = text_bytes(&code->file);
+
+	return cpython_copy(code->name.address, to, name) &&
+	       cpython_copy(code->file.address, to + name, file) &&
+	       cpython_copy(code->line_table, to + name + file, code->line_table_length);
+}
+
+static void fill_code(struct code *record, const struct cpython_code *code, uint64_t text_at)
+{
+	record->first_line = code->first_line;
+	record->name_at = text_at;
+	record->name_length = code->name.length;
+	record->name_width = (uint8_t)code->name.width;
+	record->file_at = record->name_at + text_bytes(&code->name);
+	record->file_length = code->file.length;
+	record->file_width = (uint8_t)code->file.width;
+	record->line_table_at = record->file_at + text_bytes(&code->file);
+	record->line_table_length = code->line_table_length;
+	record->line_table_kind = code->line_table_kind;
+}
+
+enum code_result {
+	CODE_OK,
+	CODE_UNREADABLE,
+	CODE_TABLE_FULL,
+};
+
+static enum code_result add_code(struct memory *memory, struct cpython_code *code, uint32_t *ret_id)
+{
+	uint64_t text_at;
+	uint8_t *text;
+	uint32_t id;
+
+	cut_text(&code->name);
+	cut_text(&code->file);
+	if (code->line_table_length > CODE_LINE_TABLE_BYTES_MAX) {
+		code->line_table_length = 0;
+		code->line_table_kind = LINE_TABLE_NONE;
+	}
+	id = table_reserve_code(
+		memory, text_bytes(&code->name) + text_bytes(&code->file) + code->line_table_length,
+		&text, &text_at);
+	if (!id)
+		return CODE_TABLE_FULL;
+	if (!copy_code(code, text))
+		return CODE_UNREADABLE;
+	fill_code(&memory->codes[id], code, text_at);
+	id = table_commit_code(memory, id, code->identity);
+	if (!id)
+		return CODE_TABLE_FULL;
+	*ret_id = id;
+	return CODE_OK;
+}
+
+/* The frame of slot->stack at this depth, if it and all before it are the same as @frame. */
+static const struct stack_frame *same_frame(struct interning *in, const struct stack_frame *frame)
+{
+	const struct stack_frame *old = &in->slot->stack[in->depth];
+
+	in->same = in->same && in->depth < in->slot->previous_depth &&
+		   old->identity == frame->identity && old->where == frame->where &&
+		   old->kind == frame->kind;
+	return in->same ? old : NULL;
+}
+
+/* @frame is complete but for its node. Returns false: table full. */
+static bool push_new(struct interning *in, struct stack_frame *frame)
+{
+	frame->node = table_node(
+		in->memory, in->parent, frame->code,
+		node_where(frame->kind, frame->where & 1 ? NODE_FLAG_ENTRY : 0, frame->where >> 1));
+	if (!frame->node)
+		return false;
+	in->slot->stack[in->depth++] = *frame;
+	in->parent = frame->node;
+	return true;
+}
+
+static void push_old(struct interning *in, const struct stack_frame *old)
+{
+	in->depth++;
+	in->parent = old->node;
+}
+
+static bool push_marker(struct interning *in, enum node_kind kind, enum degraded_reason reason)
+{
+	struct stack_frame frame = {.kind = kind};
+	const struct stack_frame *old = same_frame(in, &frame);
+
+	in->degraded |= 1u << reason;
+	if (!old)
+		return push_new(in, &frame);
+	push_old(in, old);
+	return true;
+}
+
+/*
+ * Makes memo->code, 0 so far, the id of the code that *@code describes. Returns false: table
+ * full. Where the code cannot be copied after all, the identity is taken back.
+ */
+static bool name_code(struct interning *in, struct walk_memo *memo, struct cpython_code *code)
+{
+	memo->code = table_find_code(in->memory, memo->identity);
+	if (memo->code)
+		return true;
+	switch (add_code(in->memory, code, &memo->code)) {
+	case CODE_OK:
+		return true;
+	case CODE_UNREADABLE:
+		memo->identity = 0;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool push_frame(struct interning *in, const struct cpython_frame *walked_frame)
+{
+	struct walk_memo *memo = memo_of(in->slot, walked_frame->code_address);
+	struct stack_frame frame = {.code_address = walked_frame->code_address,
+				    .where = walked_frame->position << 1 | walked_frame->entry,
+				    .kind = NODE_PYTHON};
+	const struct stack_frame *old;
+	struct cpython_code code;
+	bool fresh = memo->epoch != in->slot->walk_epoch ||
+		     memo->code_address != walked_frame->code_address;
+
+	if (fresh) {
+		memo->epoch = in->slot->walk_epoch;
+		memo->code_address = walked_frame->code_address;
+		memo->code = 0;
+		memo->identity = cpython_read_code(in->cpython, walked_frame->code_address,
+						   &in->file_memo, &code)
+					 ? code.identity
+					 : 0;
+	}
+	frame.identity = memo->identity;
+	old = frame.identity ? same_frame(in, &frame) : NULL;
+	if (old) {
+		memo->code = old->code;
+		push_old(in, old);
+		return true;
+	}
+	if (frame.identity && fresh && !name_code(in, memo, &code))
+		return false;
+	if (!memo->identity)
+		return push_marker(in, NODE_UNREADABLE, DEGRADED_UNREADABLE);
+	frame.code = memo->code;
+	return push_new(in, &frame);
+}
+
+static bool push_all(struct interning *in, size_t nr_frames, enum cpython_end end)
+{
+	if (end == CPYTHON_END_TRUNCATED && !push_marker(in, NODE_TRUNCATED, DEGRADED_TRUNCATED))
+		return false;
+	if (end == CPYTHON_END_UNREADABLE && !push_marker(in, NODE_UNREADABLE, DEGRADED_UNREADABLE))
+		return false;
+	for (size_t i = nr_frames; i-- > 0;)
+		if (!push_frame(in, walked(in->slot, i)))
+			return false;
+	return true;
+}
+
+bool python_stack_intern(struct capture *capture, struct slot *slot, size_t nr_frames,
+			 enum cpython_end end, struct python_chain *ret_chain)
+{
+	struct interning in = {.memory = &capture->memory,
+			       .slot = slot,
+			       .cpython = &capture->cpython,
+			       .same = true};
+	bool done;
+
+	prefetch_codes(slot, nr_frames);
+	begin_walk_epoch(slot);
+	done = push_all(&in, nr_frames, end);
+	/* A stack that is a prefix of the last one leaves what lies beyond it valid. */
+	if (!in.same || slot->previous_depth < in.depth)
+		slot->previous_depth = in.depth;
+	if (!done)
+		return false;
+	ret_chain->node = in.parent;
+	ret_chain->degraded = in.degraded;
+	return true;
+}
+
+bool python_stack_unreadable(struct capture *capture, enum degraded_reason reason,
+			     struct python_chain *ret_chain)
+{
+	uint32_t node = table_node(&capture->memory, 0, 0, node_where(NODE_UNREADABLE, 0, 0));
+
+	if (!node)
+		return false;
+	ret_chain->node = node;
+	ret_chain->degraded = 1u << reason;
+	return true;
+}
