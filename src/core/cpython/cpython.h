@@ -23,6 +23,9 @@ struct cpython {
 	const struct cpython_layout *layout; /* NULL: none found, or not readable */
 	uint64_t runtime;		     /* address of _PyRuntime */
 	uint32_t version;		     /* as Py_Version: 0x030b02f0 */
+	uint64_t code_type;		     /* address of PyCode_Type */
+	uint64_t string_type;		     /* address of PyUnicode_Type */
+	uint64_t bytes_type;		     /* address of PyBytes_Type */
 };
 
 /* A frame as the walk finds it, leaf first. */

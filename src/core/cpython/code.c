@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading and identifying a code object.
+ *
+ * The identity is a hash of everything that a recording keeps of it, so that equal identity means
+ * equal content, in every process of a recording. It is computed for every frame of every sample,
+ * hence the shape: 64 bytes a round in four independent lanes, each a 64 x 64 -> 128 bit multiply
+ * of two words (the mixing step of wyhash, public domain). No load reaches past the object: the
+ * tail is two words that overlap what was hashed before, or single bytes.
+ */
+#include "core/cpython/cpython.h"
+
+#include "core/cpython/layout.h"
+#include "core/event/event.h"
+
+#define NAME_CHARACTERS_MAX  512    /* longer qualified names are cut */
+#define FILE_CHARACTERS_MAX  4096   /* PATH_MAX; longer file names are cut */
+#define LINE_TABLE_BYTES_MAX 65536u /* about 10,000 lines; what is beyond has no line */
+
+#define LANES	   4
+#define LANE_BYTES 16
+
+static const struct reader here = {.kind = READER_DIRECT};
+
+/* Odd, half of the bits set: wyhash's default secret. */
+static const uint64_t secret[LANES] = {0x2d358dccaa6c78a5, 0x8bb84b93962eacc9, 0x4b33a62ed433d4a3,
+				       0x4d5a2da51de1aa47};
+
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+	__extension__ typedef unsigned __int128 product;
+	product both = (product)a * b;
+
+	return (uint64_t)both ^ (uint64_t)(both >> 64);
+}
+
+static inline bool mix_words(uint64_t first, uint64_t second, uint64_t key, uint64_t *lane)
+{
+	uint64_t a, b;
+
+	if (!load_u64(here, first, &a) || !load_u64(here, second, &b))
+		return false;
+	*lane = mix(a ^ key, b ^ *lane);
+	return true;
+}
+
+/* The whole rounds of 64 bytes. */
+static bool hash_rounds(uint64_t address, uint64_t nr_rounds, uint64_t *hash)
+{
+	uint64_t lane0 = *hash, lane1 = *hash, lane2 = *hash, lane3 = *hash;
+
+	for (; nr_rounds; nr_rounds--, address += LANES * LANE_BYTES)
+		if (!mix_words(address, address + 8, secret[0], &lane0) ||
+		    !mix_words(address + 16, address + 24, secret[1], &lane1) ||
+		    !mix_words(address + 32, address + 40, secret[2], &lane2) ||
+		    !mix_words(address + 48, address + 56, secret[3], &lane3))
+			return false;
+	*hash = mix(lane0 ^ secret[0], lane1) ^ mix(lane2 ^ secret[1], lane3);
+	return true;
+}
+
+static bool hash_few(uint64_t address, uint64_t length, uint64_t *hash)
+{
+	uint64_t word = 0;
+	uint8_t byte;
+
+	for (uint64_t i = 0; i < length; i++) {
+		if (!load_u8(here, address + i, &byte))
+			return false;
+		word = word << 8 | byte;
+	}
+	*hash = mix(word ^ secret[1], *hash);
+	return true;
+}
+
+/* Callers bound @length. */
+static bool hash_bytes(uint64_t address, uint64_t length, uint64_t seed, uint64_t *ret_hash)
+{
+	uint64_t hash = mix(length ^ secret[0], seed ^ secret[1]);
+	uint64_t end = address + length;
+	bool ok = true;
+
+	if (length < 8) {
+		ok = hash_few(address, length, &hash);
+	} else {
+		if (length > LANES * LANE_BYTES) {
+			ok = hash_rounds(address, length / (LANES * LANE_BYTES), &hash);
+			address += length - length % (LANES * LANE_BYTES);
+		}
+		for (; ok && end - address > LANE_BYTES; address += LANE_BYTES)
+			ok = mix_words(address, address + 8, secret[1], &hash);
+		if (end - address < 8) /* all but a few are hashed: go back */
+			address = end - 8;
+		ok = ok && mix_words(address, end - 8, secret[2], &hash);
+	}
+	if (ok)
+		*ret_hash = hash;
+	return ok;
+}
+
+/* A str object in one of its compact forms; the only ones that the compiler makes. */
+static bool read_text(const struct cpython *cpython, uint64_t address, uint32_t length_max,
+		      struct cpython_text *to)
+{
+	const struct cpython_layout *layout = cpython->layout;
+	uint64_t type, length;
+	uint32_t state, width;
+	bool ascii;
+
+	if (!load_u64(here, address + layout->object_type, &type) || type != cpython->string_type ||
+	    !load_u64(here, address + layout->string_length, &length) ||
+	    !load_u32(here, address + layout->string_state, &state))
+		return false;
+	width = state >> layout->string_kind_shift & layout->string_kind_mask;
+	ascii = state & layout->string_ascii_bit;
+	if (!(state & layout->string_compact_bit) || (width != 1 && width != 2 && width != 4) ||
+	    (ascii && width != 1))
+		return false;
+	to->address = address + (ascii ? layout->string_ascii_data : layout->string_compact_data);
+	to->length = length < length_max ? (uint32_t)length : length_max;
+	to->width = width;
+	return true;
+}
+
+static bool hash_text(const struct cpython_text *text, uint64_t *ret_hash)
+{
+	return hash_bytes(text->address, (uint64_t)text->length * text->width, text->width,
+			  ret_hash);
+}
+
+/* Frames of one file follow each other: its name is hashed once. */
+static bool read_file(const struct cpython *cpython, uint64_t address,
+		      struct cpython_file_memo *memo)
+{
+	struct cpython_file_memo found = {.address = address};
+
+	if (address && memo->address == address)
+		return true;
+	if (!read_text(cpython, address, FILE_CHARACTERS_MAX, &found.text) ||
+	    !hash_text(&found.text, &found.hash))
+		return false;
+	*memo = found;
+	return true;
+}
+
+static bool read_line_table(const struct cpython *cpython, uint64_t address,
+			    struct cpython_code *code, uint64_t *ret_hash)
+{
+	const struct cpython_layout *layout = cpython->layout;
+	uint64_t type, length;
+
+	if (!load_u64(here, address + layout->object_type, &type) || type != cpython->bytes_type ||
+	    !load_u64(here, address + layout->object_size, &length))
+		return false;
+	code->line_table = address + layout->bytes_data;
+	code->line_table_length =
+		length < LINE_TABLE_BYTES_MAX ? (uint32_t)length : LINE_TABLE_BYTES_MAX;
+	code->line_table_kind = layout->line_table_kind;
+	return hash_bytes(code->line_table, code->line_table_length, layout->line_table_kind,
+			  ret_hash);
+}
+
+static uint64_t identity_of(uint64_t name, uint64_t file, uint64_t line_table, uint32_t first_line)
+{
+	uint64_t identity = mix(name ^ secret[0], file ^ secret[1]);
+
+	identity = mix(identity ^ secret[2], line_table ^ secret[3]);
+	identity = mix(identity ^ secret[0], first_line ^ secret[2]);
+	return identity ? identity : 1;
+}
+
+bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
+		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
+{
+	const struct cpython_layout *layout = cpython->layout;
+	struct cpython_code code = {0};
+	uint64_t type, name, file, line_table, name_hash, line_table_hash;
+
+	if (!layout || !load_u64(here, code_address + layout->object_type, &type) ||
+	    type != cpython->code_type ||
+	    !load_u32(here, code_address + layout->code_first_line, &code.first_line) ||
+	    !load_u64(here, code_address + layout->code_qualified_name, &name) ||
+	    !load_u64(here, code_address + layout->code_file, &file) ||
+	    !load_u64(here, code_address + layout->code_line_table, &line_table))
+		return false;
+	if (!read_text(cpython, name, NAME_CHARACTERS_MAX, &code.name) ||
+	    !hash_text(&code.name, &name_hash) || !read_file(cpython, file, file_memo) ||
+	    !read_line_table(cpython, line_table, &code, &line_table_hash))
+		return false;
+	code.file = file_memo->text;
+	code.identity = identity_of(name_hash, file_memo->hash, line_table_hash, code.first_line);
+	*ret_code = code;
+	return true;
+}
+
+bool cpython_copy(uint64_t address, void *to, size_t length)
+{
+	uint8_t *at = to;
+
+	for (; length >= 8; length -= 8, address += 8, at += 8) {
+		uint64_t word;
+
+		if (!load_u64(here, address, &word))
+			return false;
+		__builtin_memcpy(at, &word, sizeof(word));
+	}
+	for (; length; length--, address++, at++)
+		if (!load_u8(here, address, at))
+			return false;
+	return true;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frame walk of CPython 3.11 (and 3.12, with its own table), over a memory reader that is a
+ * compile-time constant at each place of use.
+ *
+ *   thread state -> cframe (on the C stack, one per run of the evaluation loop)
+ *                     current_frame -> frame -> previous -> ... -> NULL
+ *                                        f_code, prev_instr, is_entry
+ *
+ * Two passes, so that cold cache lines are fetched side by side and not one after the other: the
+ * first follows the frames and asks for the lines of their code objects, the second checks the
+ * code objects and asks for the lines of their names and line tables.
+ *
+ * The thread may have been interrupted anywhere: a new cframe is linked before its current_frame is
+ * written, so what the leaf names may be rubbish for some instructions. The walk then starts at
+ * the cframe before it, which is where the thread still is. A cycle ends at the room's bound.
+ */
+#ifndef PATHPROF_CORE_CPYTHON_WALK_311_H
+#define PATHPROF_CORE_CPYTHON_WALK_311_H
+
+#include "core/base/load.h"
+#include "core/cpython/cpython.h"
+#include "core/cpython/layout.h"
+
+#define WALK_INLINE	 static inline __attribute__((always_inline))
+#define CODE_UNIT_BYTES	 2
+#define CACHE_LINE_BYTES 64
+
+/* Where the walk writes. */
+struct walk_room {
+	struct cpython_frame *frames;
+	size_t max;
+	size_t nr_frames;
+};
+
+/* A hint never faults, whatever the address. */
+WALK_INLINE void walk_fetch(uint64_t address, unsigned int nr_lines)
+{
+	for (unsigned int line = 0; line < nr_lines; line++)
+		__builtin_prefetch((const void *)(uintptr_t)(address + line * CACHE_LINE_BYTES));
+}
+
+/* One frame, not yet checked against its code object. prev_instr of a frame that has not begun
+ * stands one unit before the first. */
+WALK_INLINE bool walk_311_frame(struct reader reader, const struct cpython_layout *layout,
+				uint64_t frame, struct cpython_frame *to)
+{
+	uint64_t code, instruction, distance;
+	uint8_t is_entry;
+
+	if (!load_u64(reader, frame + layout->frame_code, &code) ||
+	    !load_u64(reader, frame + layout->frame_instruction, &instruction) ||
+	    !load_u8(reader, frame + layout->frame_is_entry, &is_entry))
+		return false;
+	distance = instruction + CODE_UNIT_BYTES - (code + layout->code_instructions);
+	if (distance % CODE_UNIT_BYTES || distance / CODE_UNIT_BYTES > UINT32_MAX)
+		return false;
+	to->code_address = code;
+	to->position = (uint32_t)(distance / CODE_UNIT_BYTES);
+	to->entry = is_entry != 0;
+	return true;
+}
+
+WALK_INLINE enum cpython_end walk_311_chain(struct reader reader,
+					    const struct cpython_layout *layout, uint64_t frame,
+					    struct walk_room *room)
+{
+	while (frame) {
+		struct cpython_frame *to = &room->frames[room->nr_frames];
+
+		if (room->nr_frames == room->max)
+			return CPYTHON_END_TRUNCATED;
+		if (!walk_311_frame(reader, layout, frame, to) ||
+		    !load_u64(reader, frame + layout->frame_previous, &frame))
+			return CPYTHON_END_UNREADABLE;
+		walk_fetch(to->code_address, 3); /* up to the pointer to the line table */
+		room->nr_frames++;
+	}
+	return CPYTHON_END_ROOT;
+}
+
+/* Is it a code object that has this position? Asks for what cpython_read_code() will load. */
+WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython *cpython,
+				const struct cpython_frame *frame)
+{
+	const struct cpython_layout *layout = cpython->layout;
+	uint64_t code = frame->code_address;
+	uint64_t type, nr_units, name, line_table;
+
+	if (!load_u64(reader, code + layout->object_type, &type) || type != cpython->code_type ||
+	    !load_u64(reader, code + layout->object_size, &nr_units) ||
+	    frame->position > nr_units ||
+	    !load_u64(reader, code + layout->code_qualified_name, &name) ||
+	    !load_u64(reader, code + layout->code_line_table, &line_table))
+		return false;
+	walk_fetch(name, 2);
+	walk_fetch(line_table, 3);
+	return true;
+}
+
+/* The frames from @frame on; what is towards the root of an unreadable one is left out. */
+WALK_INLINE enum cpython_end walk_311_from(struct reader reader, const struct cpython *cpython,
+					   uint64_t frame, struct walk_room *room)
+{
+	enum cpython_end end = walk_311_chain(reader, cpython->layout, frame, room);
+
+	for (size_t i = 0; i < room->nr_frames; i++) {
+		if (walk_311_check(reader, cpython, &room->frames[i]))
+			continue;
+		room->nr_frames = i;
+		return CPYTHON_END_UNREADABLE;
+	}
+	return end;
+}
+
+WALK_INLINE enum cpython_end walk_311(struct reader reader, const struct cpython *cpython,
+				      uint64_t thread_state, struct walk_room *room)
+{
+	const struct cpython_layout *layout = cpython->layout;
+	uint64_t cframe, frame;
+	enum cpython_end end;
+
+	if (!load_u64(reader, thread_state + layout->state_cframe, &cframe) ||
+	    !load_u64(reader, cframe + layout->cframe_frame, &frame))
+		return CPYTHON_END_UNREADABLE;
+	end = walk_311_from(reader, cpython, frame, room);
+	if (end != CPYTHON_END_UNREADABLE || room->nr_frames)
+		return end;
+	if (!load_u64(reader, cframe + layout->cframe_previous, &cframe) ||
+	    !load_u64(reader, cframe + layout->cframe_frame, &frame))
+		return CPYTHON_END_UNREADABLE;
+	return walk_311_from(reader, cpython, frame, room);
+}
+
+#endif
