@@ -222,14 +222,18 @@ WRAPPER int execvp(const char *file, char *const argv[])
 	return exec_file(file, argv, environ);
 }
 
+static const char *first_argument(char *const argv[])
+{
+	return argv != NULL && argv[0] != NULL ? argv[0] : "";
+}
+
 WRAPPER int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	struct exec_plan plan;
 
 	if (agent_mode() == AGENT_INERT)
 		return libc_next()->fexecve(fd, argv, envp);
-	envp = exec_begin(&plan, argv != NULL && argv[0] != NULL ? argv[0] : "",
-			  fd_takes_environment(fd), envp);
+	envp = exec_begin(&plan, first_argument(argv), fd_takes_environment(fd), envp);
 	libc_next()->fexecve(fd, argv, envp);
 	return exec_failed(&plan);
 }

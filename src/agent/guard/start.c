@@ -54,7 +54,7 @@ static void find_interpreter(struct capture *capture, struct handshake_hello *he
 		hello->interpreter = INTERPRETER_UNREADABLE;
 	hello->interpreter_version = capture->cpython.version;
 	capture->no_interpreter = hello->interpreter == INTERPRETER_UNREADABLE;
-	strncpy(hello->reason, err.text, sizeof(hello->reason) - 1);
+	memcpy(hello->reason, err.text, sizeof(hello->reason) - 1);
 	n = readlink("/proc/self/exe", hello->path, sizeof(hello->path) - 1);
 	hello->path[n > 0 ? n : 0] = '\0';
 }
