@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/event/ctf.h"
+
 #define SLOTS_AHEAD 4 /* unused slots looked at beyond the last used one: claims may race */
 
 uint32_t drain_slots_in_use(struct recorder *recorder)
