@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent's state in one process, and the thread's.
+ *
+ *   AGENT_INERT      not recorded: every wrapper passes straight through
+ *   AGENT_RECORDING  the recorded process
+ *   AGENT_CHILD      a fork child of it: never ticks; what it starts is listed
+ *
+ * A vfork child shares all of this memory, a child made by a raw clone() has a copy that nobody
+ * corrected: both are told apart by their process id (agent_is_recorded_process()).
+ */
+#ifndef PATHPROF_AGENT_GUARD_AGENT_H
+#define PATHPROF_AGENT_GUARD_AGENT_H
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/capture/capture.h"
+#include "agent/guard/libc.h"
+#include "agent/sources/source.h"
+
+#define AGENT_SOURCES_MAX      2 /* one per trigger */
+#define AGENT_RECORDING_BYTES  (PATH_MAX + 256) /* secret, abstract name, and a path */
+#define AGENT_PREFAULT_PAGES   16 /* of each region at the start: 0.1 ms; the rest on demand */
+#define HEARTBEAT_STALE_NS     2000000000ull /* the recorder writes it many times a second */
+
+#ifndef TRAP_PERF
+#define TRAP_PERF 6 /* si_code of a perf event's SIGTRAP; glibc 2.36 does not name it */
+#endif
+
+enum agent_mode {
+	AGENT_INERT = 0,
+	AGENT_RECORDING,
+	AGENT_CHILD,
+};
+
+/* What the constructor took out of the environment. */
+struct agent_environment {
+	char preload[PATH_MAX];		       /* path of the agent; empty: not preloaded by us */
+	char recording[AGENT_RECORDING_BYTES]; /* value of PATHPROF_RECORDING; empty: none */
+};
+
+/* Kernel's view of a signal action; glibc's struct differs and its wrapper refuses signal 33. */
+struct kernel_sigaction {
+	void (*handler)(int, siginfo_t *, void *);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+/* State of the CPU timer source: sources/cpu_timer.c. */
+struct agent_cpu_timer {
+	struct kernel_sigaction libc_action; /* of signal 33: what we chain to */
+	uint64_t interval_ns;
+	uint32_t event;
+	_Atomic uint32_t taken_from_libc; /* libc has installed its handler and we replaced it */
+};
+
+struct agent {
+	_Atomic uint32_t mode; /* enum agent_mode */
+	uint32_t pid;	       /* of the recorded process */
+	/* A page that the kernel clears in every fork child (MADV_WIPEONFORK), also a raw one. */
+	const volatile uint8_t *same_process;
+	const struct source *sources[AGENT_SOURCES_MAX];
+	uint32_t nr_sources;
+	_Atomic uint32_t libc_found;
+	struct libc libc;
+	struct agent_cpu_timer cpu_timer;
+	struct capture capture;
+	struct agent_environment environment;
+};
+
+extern struct agent agent;
+
+/*
+ * The calling thread's slot; NULL: not sampled. Initial-exec: one load in the handler, no call, no
+ * allocation at first use.
+ */
+extern __thread struct slot *agent_slot __attribute__((tls_model("initial-exec")));
+
+static inline enum agent_mode agent_mode(void)
+{
+	return (enum agent_mode)atomic_load_explicit(&agent.mode, memory_order_acquire);
+}
+
+/** agent_is_recorded_process - false in vfork children and every other process. Signal-safe. */
+bool agent_is_recorded_process(void);
+
+/** agent_now_ns - CLOCK_MONOTONIC, without a system call where the vDSO has it. Signal-safe. */
+uint64_t agent_now_ns(void);
+
+/** agent_recorder_gone - it closed the recording, or has died. Signal-safe. */
+bool agent_recorder_gone(uint64_t now_ns);
+
+/** agent_list_process - list a child of the program with the recorder. Signal-safe. */
+void agent_list_process(enum process_how how, uint32_t pid, uint32_t ppid, const char *command);
+
+/**
+ * agent_futex_wait - wait until *@word is not @value any more, at most @timeout_ns
+ * Returns the word's last value. Not a cancellation point. Signal-safe.
+ */
+uint32_t agent_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+
+/* ---- environment.c ---- */
+
+/* An environment for exec with our variables in it, in an area of its own. */
+struct exec_environment {
+	char **envp;
+	void *area;
+	size_t area_bytes;
+};
+
+/**
+ * environment_for_exec - @envp and our two variables, our agent in front of its LD_PRELOAD
+ * For the recorded process itself, not for a vfork child (the area is mapped).
+ * Returns 0 or a negative errno.
+ */
+int environment_for_exec(char *const envp[], struct exec_environment *ret_environment);
+void environment_release(struct exec_environment *environment);
+
+/* ---- meet.c ---- */
+
+struct handshake_hello;
+
+/**
+ * meet_recorder - say hello, get the recording's memory; fills in the secret of @hello
+ * @value: of PATHPROF_RECORDING
+ * @ret_memory_fd: the memfd, the caller's to close
+ * Returns 0, -EACCES where the recorder refuses this process, or another negative errno. At most
+ * HANDSHAKE_TIMEOUT_MS.
+ */
+int meet_recorder(const char *value, struct handshake_hello *hello, int *ret_memory_fd);
+
+/* ---- threads.c ---- */
+
+/** thread_begin - the calling thread runs in @slot from now on: arm it */
+void thread_begin(struct slot *slot, uint32_t tid);
+
+/** thread_account - put the thread's exact CPU time and switches into its slot */
+void thread_account(struct slot *slot);
+
+/* ---- fork.c ---- */
+
+/** fork_watch - from now on a fork child is told apart and listed */
+void fork_watch(void);
+
+/* ---- dispositions.c ---- */
+
+/**
+ * dispositions_take - own @signo (SIGSEGV, SIGBUS or SIGTRAP) in the kernel
+ * @ours: true: the signal was ours and is dealt with; else the program gets it. Signal-safe.
+ * Returns 0 or a negative errno.
+ */
+int dispositions_take(int signo, bool (*ours)(const siginfo_t *info, void *context));
+
+/** dispositions_owned - is the signal one that we took, in this process? */
+bool dispositions_owned(int signo);
+
+/**
+ * dispositions_before_exec - ignored signals that we own are ignored in the kernel too, since exec
+ * keeps that; dispositions_exec_failed() is the way back. Both also in a vfork child. Signal-safe.
+ */
+void dispositions_before_exec(void);
+void dispositions_exec_failed(void);
+
+/** dispositions_give_back - the program's own actions into the kernel: for a fork child */
+void dispositions_give_back(void);
+
+/* ---- masks.c ---- */
+
+enum program_blocks {
+	PROGRAM_BLOCKS_TRAP = 1 << 0, /* the program has SIGTRAP in this thread's mask */
+	PROGRAM_TRAP_HELD = 1 << 1,   /* and so has the kernel: one of the program's is pending */
+};
+
+/** masks_begin - the calling thread's kernel mask without SIGTRAP; what the program has is kept */
+void masks_begin(struct slot *slot);
+
+/**
+ * masks_hold_trap - a SIGTRAP of the program that it blocks goes back to pending
+ * Returns false if the program does not block it. Signal-safe.
+ */
+bool masks_hold_trap(const siginfo_t *info, void *context);
+
+/** masks_to_kernel - the kernel's mask as the program has it, for exec and fork children */
+void masks_to_kernel(void);
+
+/** masks_exec_failed - SIGTRAP out of the kernel's mask again */
+void masks_exec_failed(void);
+
+#endif

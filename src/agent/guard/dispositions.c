@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIGSEGV, SIGBUS and SIGTRAP: ours in the kernel, the program's own in its eyes.
+ *
+ *   program's view    dispositions[signo]          what its sigaction() and signal() set and read
+ *   kernel's view     dispatch(), with the program's own mask and flags, so that nesting, the
+ *                     alternate stack and restarting are as it asked (SA_RESETHAND is emulated)
+ *
+ *   dispatch: ours (a guarded load that faulted, an event's SIGTRAP)? done.
+ *             handler   called as the kernel would
+ *             SIG_DFL   the default goes into the kernel and the signal is queued again with the
+ *                       same siginfo: it kills, and dumps core, at the return
+ *             SIG_IGN   dropped, but for a fault, which kills
+ *
+ * The program's action is two copies and a generation: a handler on another thread never waits
+ * for a writer. Writers (sigaction, and SA_RESETHAND) exclude each other by a spin lock that is
+ * held with all signals blocked, for a few instructions and one system call.
+ *
+ * In a vfork child sigaction() goes to the kernel alone: it has its own actions, but our memory.
+ * There and in raw clone() children the kernel may still say dispatch(): reads translate it.
+ */
+#include "agent/guard/agent.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+struct disposition {
+	bool (*ours)(const siginfo_t *info, void *context);
+	struct sigaction copies[2];
+	_Atomic uint32_t generation; /* copies[generation % 2] is valid */
+	_Atomic uint32_t owned;
+	_Atomic uint32_t writing; /* the lock */
+};
+
+#define NR_DISPOSITIONS 3
+
+static struct disposition dispositions[NR_DISPOSITIONS];
+static const int disposition_signals[NR_DISPOSITIONS] = {SIGSEGV, SIGBUS, SIGTRAP};
+
+/* Handlers that the program asked to run with SIGTRAP blocked; bit signo. We keep it unblocked. */
+static _Atomic uint64_t handlers_blocking_trap;
+
+static struct disposition *find(int signo)
+{
+	for (int i = 0; i < NR_DISPOSITIONS; i++)
+		if (disposition_signals[i] == signo)
+			return &dispositions[i];
+	return NULL;
+}
+
+static bool owned(const struct disposition *disposition)
+{
+	return disposition != NULL &&
+	       atomic_load_explicit(&disposition->owned, memory_order_acquire);
+}
+
+bool dispositions_owned(int signo)
+{
+	return owned(find(signo));
+}
+
+static void read_program(struct disposition *disposition, struct sigaction *ret_action)
+{
+	uint32_t generation;
+
+	do {
+		generation = atomic_load_explicit(&disposition->generation, memory_order_acquire);
+		*ret_action = disposition->copies[generation % 2];
+		atomic_thread_fence(memory_order_acquire);
+	} while (generation !=
+		 atomic_load_explicit(&disposition->generation, memory_order_relaxed));
+}
+
+/* With the lock held. */
+static void write_program(struct disposition *disposition, const struct sigaction *action)
+{
+	uint32_t next = atomic_load_explicit(&disposition->generation, memory_order_relaxed) + 1;
+
+	disposition->copies[next % 2] = *action;
+	atomic_store_explicit(&disposition->generation, next, memory_order_release);
+}
+
+static void lock(struct disposition *disposition, uint64_t *ret_mask)
+{
+	const uint64_t all = ~0ull;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, ret_mask, sizeof(all));
+	while (atomic_exchange_explicit(&disposition->writing, 1, memory_order_acquire))
+		sched_yield();
+}
+
+static void unlock(struct disposition *disposition, const uint64_t *mask)
+{
+	atomic_store_explicit(&disposition->writing, 0, memory_order_release);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, NULL, sizeof(*mask));
+}
+
+/* Kill with the default action, and with the siginfo that the program would have died of. */
+static void take_default(int signo, siginfo_t *info)
+{
+	const struct sigaction action = {.sa_handler = SIG_DFL};
+
+	libc_next()->sigaction(signo, &action, NULL);
+	/* A fault would come again at the return; a trap or a sent signal would not. */
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), signo, info);
+}
+
+static void reset_program(struct disposition *disposition)
+{
+	struct sigaction action;
+	uint64_t mask;
+
+	lock(disposition, &mask);
+	read_program(disposition, &action);
+	action.sa_handler = SIG_DFL; /* flags stay, as the kernel does it */
+	write_program(disposition, &action);
+	unlock(disposition, &mask);
+}
+
+static void dispatch(int signo, siginfo_t *info, void *context)
+{
+	struct disposition *disposition = find(signo);
+	int saved_errno = errno;
+	struct sigaction action;
+	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF);
+
+	if (disposition->ours(info, context))
+		goto out;
+	if (signo == SIGTRAP && masks_hold_trap(info, context))
+		goto out;
+	read_program(disposition, &action);
+	if (action.sa_handler == SIG_IGN && sent)
+		goto out;
+	if (action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL) {
+		take_default(signo, info);
+		goto out;
+	}
+	if (action.sa_flags & (int)SA_RESETHAND)
+		reset_program(disposition);
+	errno = saved_errno;
+	action.sa_sigaction(signo, info, context);
+	return;
+out:
+	errno = saved_errno;
+}
+
+/* What the kernel is told for what the program wants. */
+static struct sigaction kernel_action(const struct sigaction *program)
+{
+	struct sigaction action = {.sa_flags = SA_RESTART | SA_ONSTACK};
+
+	if (program->sa_handler != SIG_DFL && program->sa_handler != SIG_IGN)
+		action = *program;
+	action.sa_flags = (int)((unsigned int)action.sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
+	action.sa_sigaction = dispatch;
+	if (dispositions_owned(SIGTRAP))
+		sigdelset(&action.sa_mask, SIGTRAP);
+	return action;
+}
+
+int dispositions_take(int signo, bool (*ours)(const siginfo_t *info, void *context))
+{
+	struct disposition *disposition = find(signo);
+	struct sigaction program, action;
+
+	if (libc_next()->sigaction(signo, NULL, &program) < 0)
+		return -errno;
+	disposition->ours = ours;
+	write_program(disposition, &program);
+	action = kernel_action(&program);
+	if (libc_next()->sigaction(signo, &action, NULL) < 0)
+		return -errno;
+	atomic_store_explicit(&disposition->owned, 1, memory_order_release);
+	return 0;
+}
+
+static void put_ignored(bool exec_failed)
+{
+	struct sigaction program, action;
+
+	for (int i = 0; i < NR_DISPOSITIONS; i++) {
+		if (!owned(&dispositions[i]))
+			continue;
+		read_program(&dispositions[i], &program);
+		if (program.sa_handler != SIG_IGN)
+			continue;
+		action = exec_failed ? kernel_action(&program) : program;
+		libc_next()->sigaction(disposition_signals[i], &action, NULL);
+	}
+}
+
+void dispositions_before_exec(void)
+{
+	put_ignored(false);
+}
+
+void dispositions_exec_failed(void)
+{
+	put_ignored(true);
+}
+
+void dispositions_give_back(void)
+{
+	struct sigaction program;
+
+	for (int i = 0; i < NR_DISPOSITIONS; i++) {
+		if (!owned(&dispositions[i]))
+			continue;
+		read_program(&dispositions[i], &program);
+		libc_next()->sigaction(disposition_signals[i], &program, NULL);
+		atomic_store_explicit(&dispositions[i].owned, 0, memory_order_release);
+	}
+}
+
+/* ---- what the program calls ---- */
+
+static int own_sigaction(int signo, const struct sigaction *action, struct sigaction *old)
+{
+	struct disposition *disposition = find(signo);
+	struct sigaction wanted, before, told;
+	uint64_t mask;
+	int r = 0;
+
+	if (action != NULL)
+		wanted = *action; /* may be the same object as @old */
+	if (action == NULL) {
+		read_program(disposition, &before);
+	} else {
+		told = kernel_action(&wanted);
+		lock(disposition, &mask);
+		read_program(disposition, &before);
+		write_program(disposition, &wanted);
+		r = libc_next()->sigaction(signo, &told, NULL);
+		unlock(disposition, &mask);
+	}
+	if (r == 0 && old != NULL)
+		*old = before;
+	return r;
+}
+
+/* A signal that we do not own, or another process's: @old never shows dispatch(). */
+static int other_sigaction(int signo, const struct sigaction *action, struct sigaction *old)
+{
+	bool strip = dispositions_owned(SIGTRAP) && agent_slot != NULL && signo > 0 && signo < 64;
+	uint64_t bit = 1ull << (signo & 63), blocking = 0;
+	struct sigaction told;
+	int r;
+
+	if (strip)
+		blocking = atomic_load_explicit(&handlers_blocking_trap, memory_order_relaxed);
+	if (strip && action != NULL) {
+		told = *action;
+		if (sigismember(&told.sa_mask, SIGTRAP) == 1)
+			atomic_fetch_or_explicit(&handlers_blocking_trap, bit, memory_order_relaxed);
+		else
+			atomic_fetch_and_explicit(&handlers_blocking_trap, ~bit,
+						  memory_order_relaxed);
+		sigdelset(&told.sa_mask, SIGTRAP);
+		action = &told;
+	}
+	r = libc_next()->sigaction(signo, action, old);
+	if (r != 0 || old == NULL)
+		return r;
+	if (old->sa_sigaction == dispatch && (old->sa_flags & SA_SIGINFO))
+		read_program(find(signo), old);
+	else if (blocking & bit)
+		sigaddset(&old->sa_mask, SIGTRAP);
+	return r;
+}
+
+WRAPPER int sigaction(int signo, const struct sigaction *action, struct sigaction *old)
+{
+	if (dispositions_owned(signo) && agent_is_recorded_process())
+		return own_sigaction(signo, action, old);
+	return other_sigaction(signo, action, old);
+}
+
+WRAPPER int __sigaction(int signo, const struct sigaction *action, struct sigaction *old)
+{
+	return sigaction(signo, action, old);
+}
+
+/* signal() and its kin for a signal of ours: @flags as this dialect has them. */
+static __sighandler_t set_handler(int signo, __sighandler_t handler, int flags)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (!(flags & SA_NODEFER))
+		sigaddset(&action.sa_mask, signo);
+	return sigaction(signo, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
+}
+
+WRAPPER __sighandler_t signal(int signo, __sighandler_t handler)
+{
+	if (dispositions_owned(signo))
+		return set_handler(signo, handler, SA_RESTART);
+	return libc_next()->signal(signo, handler);
+}
+
+WRAPPER __sighandler_t bsd_signal(int signo, __sighandler_t handler)
+{
+	return signal(signo, handler);
+}
+
+WRAPPER __sighandler_t ssignal(int signo, __sighandler_t handler)
+{
+	return signal(signo, handler);
+}
+
+WRAPPER __sighandler_t sysv_signal(int signo, __sighandler_t handler)
+{
+	if (dispositions_owned(signo))
+		return set_handler(signo, handler, (int)SA_RESETHAND | SA_NODEFER);
+	return libc_next()->sysv_signal(signo, handler);
+}
+
+WRAPPER __sighandler_t __sysv_signal(int signo, __sighandler_t handler)
+{
+	return sysv_signal(signo, handler);
+}
+
+WRAPPER __sighandler_t sigset(int signo, __sighandler_t handler)
+{
+	__sighandler_t old;
+	sigset_t one, before;
+
+	if (!dispositions_owned(signo))
+		return libc_next()->sigset(signo, handler);
+	sigemptyset(&one);
+	sigaddset(&one, signo);
+	if (handler == SIG_HOLD) {
+		struct sigaction action;
+
+		if (sigprocmask(SIG_BLOCK, &one, &before) < 0 || sigaction(signo, NULL, &action) < 0)
+			return SIG_ERR;
+		return sigismember(&before, signo) ? SIG_HOLD : action.sa_handler;
+	}
+	old = set_handler(signo, handler, SA_NODEFER);
+	if (old == SIG_ERR || sigprocmask(SIG_UNBLOCK, &one, &before) < 0)
+		return SIG_ERR;
+	return sigismember(&before, signo) ? SIG_HOLD : old;
+}
+
+WRAPPER int sigignore(int signo)
+{
+	if (!dispositions_owned(signo))
+		return libc_next()->sigignore(signo);
+	return set_handler(signo, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Children that libc itself starts: listed, else left alone.
+ *
+ * They inherit the program's environment, which never holds our variables, and the child between
+ * fork and exec has no timer and no event. One thing differs from a run without us: where the
+ * program ignores SIGSEGV, SIGBUS or SIGTRAP, such a child starts with the default action.
+ */
+#include "agent/guard/agent.h"
+
+/* system() and popen() do not say whom they start. */
+static void list(pid_t pid, const char *command)
+{
+	if (agent_mode() != AGENT_INERT)
+		agent_list_process(PROCESS_SPAWNED, (uint32_t)pid, (uint32_t)getpid(), command);
+}
+
+WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	pid_t child;
+	int r = libc_next()->posix_spawn(&child, path, actions, attributes, argv, envp);
+
+	if (r == 0) {
+		list(child, path);
+		if (pid != NULL)
+			*pid = child;
+	}
+	return r;
+}
+
+WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const argv[],
+			 char *const envp[])
+{
+	pid_t child;
+	int r = libc_next()->posix_spawnp(&child, file, actions, attributes, argv, envp);
+
+	if (r == 0) {
+		list(child, file);
+		if (pid != NULL)
+			*pid = child;
+	}
+	return r;
+}
+
+WRAPPER int system(const char *command)
+{
+	if (command != NULL)
+		list(0, command);
+	return libc_next()->system(command);
+}
+
+WRAPPER FILE *popen(const char *command, const char *mode)
+{
+	FILE *stream = libc_next()->popen(command, mode);
+
+	if (stream != NULL)
+		list(0, command);
+	return stream;
+}
