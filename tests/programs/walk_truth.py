@@ -420,6 +420,43 @@ def faults():
     look()
 
 
+class Busy:
+    def __del__(self):
+        called_back_quietly(1)
+
+    def __eq__(self, other):
+        return called_back_quietly(2)
+
+
+def called_back_quietly(depth):
+    return called_back_quietly(depth - 1) if depth else sum(x for x in range(2))
+
+
+async def switch(times):
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
+@case
+def ticks():
+    """Ticks while frames are pushed and popped in every way, and code objects die."""
+    HELD.probe_ticks_count.restype = ctypes.c_uint64
+    assert HELD.probe_ticks_start(100) == 0
+    while HELD.probe_ticks_count(0) < 20_000:
+        for _ in range(20):
+            Busy() == Busy()
+            sorted([3, 2, 1], key=called_back_quietly)
+            space = {}
+            exec("def f(x):\n  return g(x)\ndef g(x):\n  return [y for y in (x, x)]\n", space)
+            [space["f"](i) for i in range(9)]
+            with contextlib.suppress(ZeroDivisionError):
+                called_back_quietly(3) / 0
+        asyncio.run(switch(3))
+    HELD.probe_ticks_stop()
+    names = ("ticks", "unreadable", "wrong_root", "wrong_code", "faults")
+    FACTS.update((name, HELD.probe_ticks_count(i)) for i, name in enumerate(names))
+
+
 @case
 def benchmark():
     """40 functions, four a file, with line tables of some 300 bytes."""
