@@ -4,7 +4,7 @@
   walk_truth.py PROBE CASE
 
 prints a JSON object: `looks` is a list of {walked, end, truth}, `facts` what a case found otherwise.
-Frames are [file, qualified name, line, entry], leaf first; the truth has no entry mark.
+Frames are [file, qualified name, line, entry], leaf first; the truth has no entry marks
 """
 
 import asyncio
@@ -106,8 +106,8 @@ def far_lines():
     """Line numbers that go back and far ahead, and more instructions than one byte can jump."""
     source = ["def far(look):", "    x = ["]
     source += [f"        {i}, {i}.5 + {i}j, '{i}'," for i in range(3000)]
-    source += ["        look(", *[""] * 5000, "        ), x0", "        ]", "    return look()", "x0 = 1",
-               "far(look)"]
+    source += ["        look(", *[""] * 5000, "        ), x0", "        ]", "    return look()",
+               "x0 = 1", "far(look)"]
     exec(compile("\n".join(source), "far.py", "exec"), {"look": look})
 
 
