@@ -133,7 +133,7 @@ static int choose_perf(const struct event_request *request, struct event_choice 
 		choice->period = event_default_period(&choice->perf);
 	if (clock && choice->period < EVENT_CLOCK_MIN_NS) {
 		choice->period = EVENT_CLOCK_MIN_NS;
-		add_note(choice, "%s is sampled every %d us: the kernel's clocks go no faster",
+		add_note(choice, "%s is sampled every %d us: a faster clock would starve the program",
 			 choice->name, EVENT_CLOCK_MIN_NS / 1000);
 	}
 	code = perf_allowed(&choice->perf);

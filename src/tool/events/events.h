@@ -26,7 +26,7 @@
 #define EVENT_NAME_BYTES   32 /* as struct memory_event */
 #define EVENT_NOTES_MAX	   3
 #define EVENT_NOTE_BYTES   256
-#define EVENT_CLOCK_MIN_NS 10000 /* the kernel's own floor for software clocks */
+#define EVENT_CLOCK_MIN_NS 30000 /* below it a timer of a virtual machine starves the program */
 
 /* What the user asked for; 0 or NULL: not said. */
 struct event_request {

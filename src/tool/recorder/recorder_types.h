@@ -90,6 +90,7 @@ struct totals {
 	uint64_t leader_cpu_ns;	 /* what of it was the leader's: one thread over all images */
 	uint64_t unknown_threads; /* ended without their CPU time being known */
 	uint64_t arm_refused;
+	bool leader_counted;
 };
 
 struct recorder {

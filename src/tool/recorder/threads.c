@@ -96,7 +96,10 @@ static void add_counts(struct recorder *recorder, const struct slot *slot, uint6
 {
 	struct totals *totals = &recorder->totals;
 
-	totals->nr_threads++;
+	/* The leader has a record in each image; it is one thread. */
+	if (slot->tid != (uint32_t)recorder->root_pid || !totals->leader_counted)
+		totals->nr_threads++;
+	totals->leader_counted |= slot->tid == (uint32_t)recorder->root_pid;
 	totals->handler_ns += atomic_load(&slot->handler_ns);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		totals->lost[i] += atomic_load(&slot->lost[i]);
