@@ -11,6 +11,7 @@
 #define RACE_NODES   (RACE_CHAINS * RACE_DEPTH)
 #define RACE_CODES   500
 #define NOTHING_LEFT 4096 /* attempts at a full table */
+#define WIDE	     8	  /* children that hang from their parent; the others are in the index */
 
 static uint64_t python_at(uint64_t position)
 {
@@ -73,19 +74,39 @@ static void test_table__full_of_nodes(void **state)
 	fixture_release(&fixture);
 }
 
+/* Children beyond the chain are in the index, and found there. */
+static void test_table__wide_parents(void **state)
+{
+	struct fixture fixture = fixture_small();
+	struct memory *m = &fixture.memory;
+	uint32_t in_index = 0;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 3 * WIDE; i++)
+		assert_int_equal(table_node(m, 0, 0, python_at(i)), i);
+	for (uint32_t i = 1; i <= 3 * WIDE; i++)
+		assert_int_equal(table_node(m, 0, 0, python_at(i)), i);
+	for (uint32_t i = 0; i < m->header->sizes.node_index_slots; i++)
+		in_index += atomic_load(&m->node_index[i]) != 0;
+	assert_int_equal(in_index, 2 * WIDE);
+	fixture_release(&fixture);
+}
+
 /* A scribbled index without an empty place: the probe ends. */
 static void test_table__probe_is_bounded(void **state)
 {
 	struct fixture fixture = fixture_small();
 	struct memory *m = &fixture.memory;
-	uint32_t node = table_node(m, 0, 0, python_at(1));
+	uint32_t node = 0;
 
 	(void)state;
+	for (uint32_t i = 1; i <= WIDE + 1; i++)
+		node = table_node(m, 0, 0, python_at(i));
 	for (uint32_t i = 0; i < m->header->sizes.node_index_slots; i++)
 		atomic_store(&m->node_index[i], node);
-	assert_int_equal(table_node(m, 0, 0, python_at(1)), node);
-	assert_int_equal(table_node(m, 0, 0, python_at(2)), 0);
-	assert_int_equal(atomic_load(&m->header->nodes_used), 2);
+	assert_int_equal(table_node(m, 0, 0, python_at(WIDE + 1)), node);
+	assert_int_equal(table_node(m, 0, 0, python_at(WIDE + 2)), 0);
+	assert_int_equal(atomic_load(&m->header->nodes_used), WIDE + 2);
 	fixture_release(&fixture);
 }
 
@@ -306,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_table__equal_frames_are_one_node),
 		cmocka_unit_test(test_table__any_difference_is_another_node),
 		cmocka_unit_test(test_table__full_of_nodes),
+		cmocka_unit_test(test_table__wide_parents),
 		cmocka_unit_test(test_table__probe_is_bounded),
 		cmocka_unit_test(test_table__codes_by_identity),
 		cmocka_unit_test(test_table__a_code_that_is_left_is_not_committed),
