@@ -53,8 +53,7 @@ struct event_choice {
  * Returns 0; -ENOENT: no such event; -ENOTSUP: it cannot be sampled this way (the sentence says
  * why); -ELIBACC: libpfm4 is not there.
  */
-int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock,
-		 struct errbuf *err);
+int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock, struct errbuf *err);
 
 /** event_default_period - the period where neither -c nor -F was given */
 uint64_t event_default_period(const struct perf_kind *kind);

@@ -218,8 +218,10 @@ int launch_wait(struct recorder *recorder, struct errbuf *err)
 	taken_signals(&set);
 	polled[POLL_PROCESS].fd = pidfd_open(recorder->root_pid, 0);
 	if (polled[POLL_PROCESS].fd < 0)
-		return errbuf_set(err, -errno, "Cannot watch the program: pidfd_open: %s; Linux 5.3 "
-				  "or later is needed", strerror(errno));
+		return errbuf_set(err, -errno,
+				  "Cannot watch the program: pidfd_open: %s; Linux 5.3 "
+				  "or later is needed",
+				  strerror(errno));
 	polled[POLL_SIGNALS].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	polled[POLL_TIMER].fd = start_timer(recorder);
 	polled[POLL_ABSTRACT].fd = recorder->listen_fds[0];

@@ -40,7 +40,7 @@ struct definitions {
 	uint64_t begin_ns, last_ns;
 	uint64_t seq;
 	uint64_t file_bytes;
-	uint32_t nodes_done, codes_done; /* ids below were written, or are in the holes */
+	uint32_t nodes_done, codes_done;   /* ids below were written, or are in the holes */
 	uint32_t *node_holes, *code_holes; /* reserved, but not committed when we came by */
 	size_t nr_node_holes, nr_code_holes;
 	uint64_t dropped; /* definitions that could not be kept for a full disk */
@@ -86,8 +86,8 @@ struct totals {
 	uint64_t degraded[NR_DEGRADED_REASONS];
 	uint64_t event_count[EVENTS_MAX];
 	uint64_t handler_ns;
-	uint64_t known_cpu_ns;	 /* sum over the threads whose CPU time is known */
-	uint64_t leader_cpu_ns;	 /* what of it was the leader's: one thread over all images */
+	uint64_t known_cpu_ns;	  /* sum over the threads whose CPU time is known */
+	uint64_t leader_cpu_ns;	  /* what of it was the leader's: one thread over all images */
 	uint64_t unknown_threads; /* ended without their CPU time being known */
 	uint64_t arm_refused;
 	bool leader_counted;

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHILD_LISTS_MAX	  16 /* threads whose children are looked for */
+#define CHILD_LISTS_MAX	  16	      /* threads whose children are looked for */
 #define UNSEEN_WORTH_NOTE 10000000ull /* below it: exits and start-up */
 
 /* A small file of /proc, terminated. Returns its length or 0. */
@@ -350,13 +350,13 @@ static void put_processes(struct recorder *recorder)
 
 static void put_root(struct recorder *recorder)
 {
-	struct process_record record = {.pid = (uint32_t)recorder->root_pid,
-					.ppid = (uint32_t)getpid(),
-					.start_ns = recorder->start_ns,
-					.recorded = recorder->agent_came,
-					.command = recorder->request->command[0],
-					.reason = recorder->agent_came ? ""
-								       : "it did not load the agent"};
+	struct process_record record = {
+		.pid = (uint32_t)recorder->root_pid,
+		.ppid = (uint32_t)getpid(),
+		.start_ns = recorder->start_ns,
+		.recorded = recorder->agent_came,
+		.command = recorder->request->command[0],
+		.reason = recorder->agent_came ? "" : "it did not load the agent"};
 
 	definitions_put_process(&recorder->definitions, &record);
 }
@@ -397,7 +397,8 @@ static uint64_t unseen_cpu_ns(struct recorder *recorder)
 	known = recorder->totals.known_cpu_ns;
 	if (recorder->totals.unknown_threads) {
 		note(recorder,
-		     "The CPU time of %llu threads that ended with the process is not known exactly",
+		     "The CPU time of %llu threads that ended with the process is not known "
+		     "exactly",
 		     (unsigned long long)recorder->totals.unknown_threads);
 		return 0;
 	}
