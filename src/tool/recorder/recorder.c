@@ -121,10 +121,30 @@ static void fill_header(struct recorder *recorder)
 	atomic_store(&header->recording, request->delay_ns ? 0 : 1);
 }
 
+/* A limit on the size of files also meets the memory's, which is none on a disk. */
+static int create_unlimited(struct recorder *recorder, const struct memory_sizes *sizes,
+			    struct errbuf *err)
+{
+	struct rlimit limit, raised;
+	int code;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	raised = limit;
+	raised.rlim_cur = raised.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &raised);
+	code = memory_create(sizes, &recorder->memory, &recorder->memory_fd, err);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	if (code == -EFBIG)
+		return errbuf_prepend(err, code,
+				      "The hard limit of file sizes (ulimit -Hf) is in "
+				      "the way: raise it or lower --memory");
+	return code;
+}
+
 static int make_memory(struct recorder *recorder, struct errbuf *err)
 {
 	struct memory_sizes sizes = memory_sizes_for(recorder->request->memory_bytes);
-	int code = memory_create(&sizes, &recorder->memory, &recorder->memory_fd, err);
+	int code = create_unlimited(recorder, &sizes, err);
 
 	if (code)
 		return code;
@@ -141,7 +161,10 @@ static int make_memory(struct recorder *recorder, struct errbuf *err)
 /* Everything that must be there before the program runs. */
 static int prepare(struct recorder *recorder, struct errbuf *err)
 {
-	int code = draw_identity(recorder, err);
+	int code;
+
+	launch_prepare(recorder);
+	code = draw_identity(recorder, err);
 
 	if (!code)
 		code = make_memory(recorder, err);
@@ -234,13 +257,12 @@ static void release(struct recorder *recorder)
 /* From fork to the zombie. */
 static int run(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 {
-	sigset_t mask;
-	int code = launch_signals(&mask);
+	int code = launch_signals(recorder);
 
 	if (code)
 		return errbuf_set(err, code, "Cannot block signals: %s", strerror(-code));
 	recorder->start_ns = now_ns();
-	code = launch(recorder, &mask, ret_not_run, err);
+	code = launch(recorder, ret_not_run, err);
 	if (code)
 		return code;
 	code = service_start(recorder, err);

@@ -10,7 +10,9 @@
 #define PATHPROF_TOOL_RECORDER_RECORDER_TYPES_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "agent/guard/handshake.h"
@@ -93,9 +95,17 @@ struct totals {
 	bool leader_counted;
 };
 
+/* What we were started with, for the program to have as well. */
+struct inherited {
+	sigset_t mask;
+	struct rlimit files;
+	struct sigaction pipe, file_size;
+};
+
 struct recorder {
 	const struct record_request *request;
 	struct directory directory;
+	struct inherited inherited;
 	uint8_t uuid[16];
 	char secret[33];
 	char abstract_name[48];
@@ -154,8 +164,9 @@ int manifest_write(const struct recorder *recorder, bool complete, uint64_t unse
 		   struct errbuf *err);
 
 /* launch.c */
-int launch_signals(sigset_t *ret_before); /* block what we take by signalfd */
-int launch(struct recorder *recorder, const sigset_t *mask, int *ret_not_run, struct errbuf *err);
+void launch_prepare(struct recorder *recorder); /* our own limits and dispositions */
+int launch_signals(struct recorder *recorder);	/* block what we take by signalfd */
+int launch(struct recorder *recorder, int *ret_not_run, struct errbuf *err);
 int launch_wait(struct recorder *recorder, struct errbuf *err);
 
 /* meet.c */
