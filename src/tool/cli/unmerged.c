@@ -13,8 +13,5 @@
 	}
 
 UNMERGED(record)
-UNMERGED(report)
-UNMERGED(export)
-UNMERGED(archive)
 UNMERGED(list)
 UNMERGED(doctor)
