@@ -18,8 +18,8 @@ struct making {
 	struct maker *maker;
 	const struct maker_load *load;
 	uint64_t random;
-	double *weights;    /* zipf: summed up to each stack */
-	uint32_t *leaves;   /* node of each stack */
+	double *weights;  /* zipf: summed up to each stack */
+	uint32_t *leaves; /* node of each stack */
 	uint32_t next_node;
 };
 

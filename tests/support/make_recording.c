@@ -115,7 +115,8 @@ void maker_manifest(struct maker *maker, bool complete, uint32_t nr_events, uint
 	    (size_t)snprintf(
 		    part, sizeof(part),
 		    "{ \"version\": 1, \"pathprof\": \"0.1.0\", \"complete\": %s,\n"
-		    "  \"command\": [\"python3\", \"program.py\"], \"working_directory\": \"/srv\",\n"
+		    "  \"command\": [\"python3\", \"program.py\"], \"working_directory\": "
+		    "\"/srv\",\n"
 		    "  \"host\": \"example\", \"kernel\": \"6.1.0\", \"cpu_model\": \"made\",\n"
 		    "  \"cpus\": 2, \"clock\": { \"name\": \"monotonic\", \"uuid\": \"\","
 		    " \"offset_ns\": 0 },\n"

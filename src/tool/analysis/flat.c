@@ -11,115 +11,35 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "tool/trace/map.h"
 
 struct tally {
 	struct cost cost;
-	uint32_t function, line; /* of the row */
-	uint32_t stack;		 /* the last that met it, + 1 */
-	uint32_t listed;	 /* it is in `touched` */
+	uint32_t stack;	 /* the last that met it, + 1 */
+	uint32_t listed; /* it is in `touched` */
 };
 
 struct flat {
 	const struct trace *trace;
-	enum profile_by by;
 	struct stacks stacks;
-	uint32_t *keys; /* by node */
+	struct node_keys keys;
 	struct tally *tallies; /* by key */
 	uint32_t *touched;     /* keys of the group at hand */
-	size_t nr_keys, nr_touched;
+	size_t nr_touched;
 	struct profile profile;
 	size_t room;
 	uint32_t *ranks;
 };
 
-/* The function that stands for all of the same file: the first of it in the order of names. */
-static int map_files(const struct trace *trace, uint32_t *ret_same_file)
+static int prepare(struct flat *flat, enum profile_by by)
 {
-	struct map by_hash = {0};
-	int rc = 0;
+	int rc = node_keys_make(flat->trace, by, &flat->keys);
 
-	for (size_t i = 0; i < trace->nr_functions && !rc; i++) {
-		const char *file = trace->functions[i].file;
-		uint64_t hash = 0xcbf29ce484222325ull;
-		uint32_t *index;
-
-		for (const char *at = file; at && *at; at++)
-			hash = (hash ^ (uint8_t)*at) * 0x100000001b3ull;
-		for (;; hash++) {
-			const char *other;
-
-			index = map_at(&by_hash, hash, (uint32_t)i);
-			if (!index) {
-				rc = -ENOMEM;
-				break;
-			}
-			other = trace->functions[*index].file;
-			if (other == file || (other && file && !strcmp(other, file))) {
-				ret_same_file[i] = *index;
-				break;
-			}
-		}
-	}
-	map_release(&by_hash);
-	return rc;
-}
-
-/* Number the nodes' keys in order of first appearance. */
-static int number_keys(struct flat *flat, const uint32_t *same_file)
-{
-	const struct trace *trace = flat->trace;
-	struct map keys = {0};
-
-	for (size_t i = 0; i < trace->nr_nodes; i++) {
-		const struct trace_node *node = &trace->nodes[i];
-		uint32_t function = same_file ? same_file[node->function] : node->function;
-		uint32_t line = flat->by == PROFILE_BY_LINE ? node->line : 0;
-		uint32_t *key = map_at(&keys, (uint64_t)function << 32 | line,
-				       (uint32_t)flat->nr_keys);
-
-		if (!key)
-			goto out_of_memory;
-		flat->keys[i] = *key;
-		flat->nr_keys += *key == flat->nr_keys;
-	}
-	flat->tallies = calloc(flat->nr_keys + 1, sizeof(*flat->tallies));
-	flat->touched = calloc(flat->nr_keys + 1, sizeof(*flat->touched));
-	if (!flat->tallies || !flat->touched)
-		goto out_of_memory;
-	for (uint32_t i = 0; i < keys.nr_slots; i++) {
-		struct tally *tally = &flat->tallies[keys.entries[i].value];
-
-		if (!keys.entries[i].used)
-			continue;
-		tally->function = (uint32_t)(keys.entries[i].key >> 32);
-		tally->line = (uint32_t)keys.entries[i].key;
-	}
-	map_release(&keys);
-	return 0;
-out_of_memory:
-	map_release(&keys);
-	return -ENOMEM;
-}
-
-static int prepare_keys(struct flat *flat)
-{
-	const struct trace *trace = flat->trace;
-	uint32_t *same_file = NULL;
-	int rc = 0;
-
-	flat->keys = malloc((trace->nr_nodes + 1) * sizeof(*flat->keys));
-	if (!flat->keys)
-		return -ENOMEM;
-	if (flat->by == PROFILE_BY_FILE) {
-		same_file = calloc(trace->nr_functions + 1, sizeof(*same_file));
-		rc = same_file ? map_files(trace, same_file) : -ENOMEM;
-	}
-	rc = rc ? rc : number_keys(flat, same_file);
-	free(same_file);
-	return rc;
+	if (rc)
+		return rc;
+	flat->tallies = calloc(flat->keys.nr_keys + 1, sizeof(*flat->tallies));
+	flat->touched = calloc(flat->keys.nr_keys + 1, sizeof(*flat->touched));
+	flat->ranks = ranks_of_names(flat->trace);
+	return flat->tallies && flat->touched && flat->ranks ? 0 : -ENOMEM;
 }
 
 static void add_stack(struct flat *flat, const struct stack_row *row, uint32_t stack)
@@ -130,7 +50,7 @@ static void add_stack(struct flat *flat, const struct stack_row *row, uint32_t s
 
 	stack_walk_init(&walk, flat->trace, row->native, row->python);
 	while (stack_walk_next(&walk, &node)) {
-		uint32_t key = flat->keys[node];
+		uint32_t key = flat->keys.of_node[node];
 		struct tally *tally = &flat->tallies[key];
 
 		if (leaf) {
@@ -165,13 +85,14 @@ static int emit_rows(struct flat *flat, uint32_t event, uint32_t thread)
 		flat->room = room;
 	}
 	for (size_t i = 0; i < flat->nr_touched; i++) {
-		struct tally *tally = &flat->tallies[flat->touched[i]];
+		uint32_t key = flat->touched[i];
+		struct tally *tally = &flat->tallies[key];
 
 		profile->rows[profile->nr_rows++] = (struct profile_row){
 			.event = event,
 			.thread = thread,
-			.function = tally->function,
-			.line = tally->line,
+			.function = flat->keys.function[key],
+			.line = flat->keys.line[key],
 			.cost = tally->cost,
 		};
 		tally->cost = (struct cost){0};
@@ -233,16 +154,12 @@ static int add_groups(struct flat *flat, bool per_thread)
 int profile_flat(const struct trace *trace, struct profile_filter filter, enum profile_by by,
 		 bool per_thread, struct profile *ret_profile)
 {
-	struct flat flat = {.trace = trace, .by = by};
+	struct flat flat = {.trace = trace};
 	int rc;
 
 	rc = stacks_collect(trace, filter, per_thread, &flat.stacks);
-	rc = rc ? rc : prepare_keys(&flat);
+	rc = rc ? rc : prepare(&flat, by);
 	rc = rc ? rc : add_groups(&flat, per_thread);
-	if (!rc) {
-		flat.ranks = ranks_of_names(trace);
-		rc = flat.ranks ? 0 : -ENOMEM;
-	}
 	if (!rc && flat.profile.nr_rows)
 		qsort_r(flat.profile.rows, flat.profile.nr_rows, sizeof(*flat.profile.rows),
 			compare_rows, flat.ranks);
@@ -251,7 +168,7 @@ int profile_flat(const struct trace *trace, struct profile_filter filter, enum p
 	else
 		*ret_profile = flat.profile;
 	stacks_release(&flat.stacks);
-	free(flat.keys);
+	node_keys_release(&flat.keys);
 	free(flat.tallies);
 	free(flat.touched);
 	free(flat.ranks);

@@ -25,8 +25,7 @@ static int compare_functions(const void *a, const void *b)
 
 uint32_t *ranks_of_names(const struct trace *trace)
 {
-	const struct trace_function **sorted =
-		malloc((trace->nr_functions + 1) * sizeof(*sorted));
+	const struct trace_function **sorted = malloc((trace->nr_functions + 1) * sizeof(*sorted));
 	uint32_t *ranks = malloc((trace->nr_functions + 1) * sizeof(*ranks));
 
 	if (sorted && ranks) {

@@ -36,8 +36,7 @@ static uint32_t *find_slot(const struct folding *folding, const struct stack_row
 	uint32_t mask = folding->nr_slots - 1;
 	uint32_t at = (uint32_t)hash_row(row) & mask;
 
-	while (folding->table[at] &&
-	       !same_row(&folding->stacks->rows[folding->table[at] - 1], row))
+	while (folding->table[at] && !same_row(&folding->stacks->rows[folding->table[at] - 1], row))
 		at = (at + 1) & mask;
 	return &folding->table[at];
 }

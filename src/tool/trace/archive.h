@@ -8,7 +8,7 @@
 /**
  * archive_write - pack the recording in @directory into the file @path
  * Written under a temporary name beside it and renamed: @path is whole or untouched.
- * Cost: about 0.3 us a sample. Returns 0 or a negative errno with a sentence.
+ * Cost: about 1 us a sample. Returns 0 or a negative errno with a sentence.
  */
 int archive_write(const char *directory, const char *path, struct errbuf *err);
 

@@ -13,7 +13,8 @@
 
 #include "tool/trace/archive.h"
 
-int input_add(struct input *input, const char *name, size_t name_length, struct input_file **ret_file)
+int input_add(struct input *input, const char *name, size_t name_length,
+	      struct input_file **ret_file)
 {
 	struct input_file *files = input->files;
 	char *copy;

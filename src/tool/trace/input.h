@@ -29,7 +29,8 @@ struct input {
 	int directory;	      /* descriptor of the recording's directory, or -1 */
 	const uint8_t *bytes; /* the archive, or NULL */
 	size_t nr_bytes;
-	uint8_t *owned; /* what input_release() frees of it */
+	uint8_t *owned;	    /* what input_release() frees of it */
+	const char *damage; /* a sentence: what of the archive could not be listed; NULL */
 };
 
 /**
@@ -53,7 +54,8 @@ int input_load(const struct input *input, const struct input_file *file, uint8_t
 	       size_t *ret_length, struct errbuf *err);
 
 /** input_add - for those who fill an input: append a file; takes a copy of the name */
-int input_add(struct input *input, const char *name, size_t name_length, struct input_file **ret_file);
+int input_add(struct input *input, const char *name, size_t name_length,
+	      struct input_file **ret_file);
 
 /** input_sort - for those who fill an input: by name, when all are in */
 void input_sort(struct input *input);

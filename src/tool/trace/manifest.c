@@ -82,13 +82,15 @@ static const char *const *read_texts(struct manifest *manifest, const char *key,
 static struct trace_count *read_counts(struct manifest *manifest, const char *key, size_t *ret_nr)
 {
 	json_t *object = json_object_get(manifest->root, key), *value;
-	struct trace_count *counts = take(manifest, (json_object_size(object) + 1) * sizeof(*counts));
+	struct trace_count *counts =
+		take(manifest, (json_object_size(object) + 1) * sizeof(*counts));
 	const char *reason;
 	size_t nr = 0;
 
 	if (!counts)
 		return NULL;
-	json_object_foreach(object, reason, value) {
+	json_object_foreach(object, reason, value)
+	{
 		char *copy;
 
 		if (json_integer_value(value) <= 0)

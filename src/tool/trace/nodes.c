@@ -3,11 +3,11 @@
  * Raw nodes to what analyses want: each node's function and line, decoded once.
  *
  * Functions are equal where name, file, first line and kind are: a function defined again and again
- * (a closure, a module loaded twice) is one. Lines come from the code's line table; many nodes stand at
- * one place of one code (each caller has its own), so the last decoded places are remembered.
- * Checked here: that owners are defined, and that no chain is deeper than TRACE_DEPTH_MAX, which
- * is what lets everybody walk chains without a thought.
- * Cost: about 20 ns a node, and a decoded line table per distinct place.
+ * (a closure, a module loaded twice) is one. Lines come from the code's line table; many nodes
+ * stand at one place of one code (each caller has its own), so the last decoded places are
+ * remembered. Checked here: that owners are defined, and that no chain is deeper than
+ * TRACE_DEPTH_MAX, which is what lets everybody walk chains without a thought. Cost: about 20 ns a
+ * node, and a decoded line table per distinct place.
  */
 #include "tool/trace/trace_priv.h"
 
@@ -28,7 +28,7 @@ struct resolving {
 	struct trace *trace;
 	struct map functions; /* hash of the function: index */
 	struct place *places;
-	uint16_t *depths; /* by node */
+	uint16_t *depths;			/* by node */
 	uint32_t truncated, unreadable, kernel; /* functions of markers */
 	uint64_t nr_no_owner, nr_too_deep;
 };
@@ -158,9 +158,9 @@ static uint32_t line_of(struct resolving *resolving, const struct raw_code *code
 	place = &resolving->places[map_mix(key) & (PLACES - 1)];
 	if (place->key != key) {
 		place->key = key;
-		place->line = cpython_line(code->line_table_kind, code->line_table,
-					   code->line_table_length, code->first_line,
-					   (uint32_t)position);
+		place->line =
+			cpython_line(code->line_table_kind, code->line_table,
+				     code->line_table_length, code->first_line, (uint32_t)position);
 	}
 	return place->line;
 }
@@ -177,8 +177,8 @@ static void resolve_owner(struct resolving *resolving, const struct raw_node *ra
 			break;
 		node->kind = FRAME_PYTHON;
 		node->function = reading->codes[raw->owner].function;
-		node->line = line_of(resolving, &reading->codes[raw->owner], raw->owner,
-				     raw->position);
+		node->line =
+			line_of(resolving, &reading->codes[raw->owner], raw->owner, raw->position);
 		return;
 	case NODE_NATIVE:
 		if (raw->owner >= reading->nr_modules || !reading->modules[raw->owner].path)

@@ -49,7 +49,8 @@ bool packets_next(struct packets *packets, uint32_t stream_id)
 	packets->end = packets->next + (size_t)bytes;
 	packets->next = packets->end;
 	packets->now_ns = prefix->timestamp_begin;
-	packets->missing = prefix->packet_seq_num > expected ? prefix->packet_seq_num - expected : 0;
+	packets->missing =
+		prefix->packet_seq_num > expected ? prefix->packet_seq_num - expected : 0;
 	packets->nr_read++;
 	return true;
 }

@@ -12,8 +12,8 @@
 struct stream {
 	struct reading *reading;
 	struct packets packets;
-	uint32_t thread;   /* of this packet */
-	uint64_t nr_bad;   /* packets with an event that cannot be */
+	uint32_t thread;     /* of this packet */
+	uint64_t nr_bad;     /* packets with an event that cannot be */
 	uint64_t nr_unknown; /* samples whose node has no definition */
 };
 

@@ -191,8 +191,11 @@ static int read_all(struct reading *reading, const struct input *input, struct e
 	if (rc)
 		return rc;
 	if (!reading->trace->complete)
-		reading_problem(reading, "the recorder did not finish: what happened at the end, and "
-					 "what was lost, may be missing");
+		reading_problem(reading,
+				"the recorder did not finish: what happened at the end, and "
+				"what was lost, may be missing");
+	if (input->damage)
+		reading_problem(reading, "%s", input->damage);
 	rc = load_definitions(reading, input, err);
 	rc = rc ? rc : load_streams(reading, input, err);
 	if (!rc && finish(reading))

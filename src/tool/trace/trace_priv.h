@@ -70,9 +70,9 @@ struct reading {
 	struct map packet_threads;  /* pid << 32 | tid: index of a thread without a record */
 	const char *problems[TRACE_PROBLEMS_MAX];
 	size_t nr_problems, nr_more_problems;
-	uint64_t last_ns;	  /* the latest time seen */
-	uint64_t discarded;	  /* sum over streams of the packets' events_discarded */
-	uint64_t unknown_nodes;	  /* samples whose node has no definition */
+	uint64_t last_ns;	/* the latest time seen */
+	uint64_t discarded;	/* sum over streams of the packets' events_discarded */
+	uint64_t unknown_nodes; /* samples whose node has no definition */
 	trace_progress progress;
 	void *user;
 	uint64_t bytes_done, bytes_total;
@@ -101,9 +101,9 @@ void text_clean(char *text, size_t length, bool keep_lines);
 struct packets {
 	const uint8_t *bytes;
 	size_t length;
-	size_t next;	 /* offset of the next packet */
-	size_t at, end;	 /* of the packet's events: what is left of them */
-	uint64_t now_ns; /* time of the last event read, or the packet's begin */
+	size_t next;			 /* offset of the next packet */
+	size_t at, end;			 /* of the packet's events: what is left of them */
+	uint64_t now_ns;		 /* time of the last event read, or the packet's begin */
 	struct ctf_packet_prefix prefix; /* of this packet */
 	const char *damage; /* why the walk ended, a clause; NULL: at the end of the file */
 	uint64_t missing;   /* packets left out in front of this one */
