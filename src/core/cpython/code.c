@@ -15,7 +15,7 @@
 
 #define NAME_CHARACTERS_MAX  512    /* longer qualified names are cut */
 #define FILE_CHARACTERS_MAX  4096   /* PATH_MAX; longer file names are cut */
-#define LINE_TABLE_BYTES_MAX 65536u /* about 10,000 lines; what is beyond has no line */
+#define LINE_TABLE_BYTES_MAX 262144 /* some 40,000 lines; what is beyond has no line */
 
 #define LANES	   4
 #define LANE_BYTES 16
@@ -45,11 +45,11 @@ static inline bool mix_words(uint64_t first, uint64_t second, uint64_t key, uint
 }
 
 /* The whole rounds of 64 bytes. */
-static bool hash_rounds(uint64_t address, uint64_t nr_rounds, uint64_t *hash)
+static inline bool hash_rounds(uint64_t address, uint64_t end, uint64_t *hash)
 {
 	uint64_t lane0 = *hash, lane1 = *hash, lane2 = *hash, lane3 = *hash;
 
-	for (; nr_rounds; nr_rounds--, address += LANES * LANE_BYTES)
+	for (; address != end; address += LANES * LANE_BYTES)
 		if (!mix_words(address, address + 8, secret[0], &lane0) ||
 		    !mix_words(address + 16, address + 24, secret[1], &lane1) ||
 		    !mix_words(address + 32, address + 40, secret[2], &lane2) ||
@@ -59,7 +59,7 @@ static bool hash_rounds(uint64_t address, uint64_t nr_rounds, uint64_t *hash)
 	return true;
 }
 
-static bool hash_few(uint64_t address, uint64_t length, uint64_t *hash)
+static inline bool hash_few(uint64_t address, uint64_t length, uint64_t *hash)
 {
 	uint64_t word = 0;
 	uint8_t byte;
@@ -73,34 +73,32 @@ static bool hash_few(uint64_t address, uint64_t length, uint64_t *hash)
 	return true;
 }
 
-/* Callers bound @length. */
-static bool hash_bytes(uint64_t address, uint64_t length, uint64_t seed, uint64_t *ret_hash)
+/* Returns 0 where a load failed, and for one in 2^64 contents. Callers bound @length. */
+static uint64_t hash_bytes(uint64_t address, uint64_t length, uint64_t seed)
 {
-	uint64_t hash = mix(length ^ secret[0], seed ^ secret[1]);
+	uint64_t hash = (length * secret[0]) ^ (seed + secret[1]);
 	uint64_t end = address + length;
-	bool ok = true;
 
-	if (length < 8) {
-		ok = hash_few(address, length, &hash);
-	} else {
-		if (length > LANES * LANE_BYTES) {
-			ok = hash_rounds(address, length / (LANES * LANE_BYTES), &hash);
-			address += length - length % (LANES * LANE_BYTES);
-		}
-		for (; ok && end - address > LANE_BYTES; address += LANE_BYTES)
-			ok = mix_words(address, address + 8, secret[1], &hash);
-		if (end - address < 8) /* all but a few are hashed: go back */
-			address = end - 8;
-		ok = ok && mix_words(address, end - 8, secret[2], &hash);
+	if (length < 8)
+		return hash_few(address, length, &hash) ? hash : 0;
+	if (length > LANES * LANE_BYTES) {
+		uint64_t tail = end - length % (LANES * LANE_BYTES);
+
+		if (!hash_rounds(address, tail, &hash))
+			return 0;
+		address = tail;
 	}
-	if (ok)
-		*ret_hash = hash;
-	return ok;
+	for (; end - address > LANE_BYTES; address += LANE_BYTES)
+		if (!mix_words(address, address + 8, secret[1], &hash))
+			return 0;
+	if (end - address < 8) /* all but a few are hashed: go back */
+		address = end - 8;
+	return mix_words(address, end - 8, secret[2], &hash) ? hash : 0;
 }
 
 /* A str object in one of its compact forms; the only ones that the compiler makes. */
-static bool read_text(const struct cpython *cpython, uint64_t address, uint32_t length_max,
-		      struct cpython_text *to)
+static inline bool read_text(const struct cpython *cpython, uint64_t address, uint32_t length_max,
+			     struct cpython_text *to)
 {
 	const struct cpython_layout *layout = cpython->layout;
 	uint64_t type, length;
@@ -122,10 +120,9 @@ static bool read_text(const struct cpython *cpython, uint64_t address, uint32_t 
 	return true;
 }
 
-static bool hash_text(const struct cpython_text *text, uint64_t *ret_hash)
+static inline uint64_t hash_text(const struct cpython_text *text)
 {
-	return hash_bytes(text->address, (uint64_t)text->length * text->width, text->width,
-			  ret_hash);
+	return hash_bytes(text->address, (uint64_t)text->length * text->width, text->width);
 }
 
 /* Frames of one file follow each other: its name is hashed once. */
@@ -134,17 +131,17 @@ static bool read_file(const struct cpython *cpython, uint64_t address,
 {
 	struct cpython_file_memo found = {.address = address};
 
-	if (address && memo->address == address)
-		return true;
-	if (!read_text(cpython, address, FILE_CHARACTERS_MAX, &found.text) ||
-	    !hash_text(&found.text, &found.hash))
+	if (!read_text(cpython, address, FILE_CHARACTERS_MAX, &found.text))
 		return false;
-	*memo = found;
-	return true;
+	found.hash = hash_text(&found.text);
+	if (found.hash)
+		*memo = found;
+	return found.hash;
 }
 
-static bool read_line_table(const struct cpython *cpython, uint64_t address,
-			    struct cpython_code *code, uint64_t *ret_hash)
+/* The length of the bytes object at @address that is kept, in @ret_length. */
+static inline bool read_line_table(const struct cpython *cpython, uint64_t address,
+				   uint32_t *ret_length)
 {
 	const struct cpython_layout *layout = cpython->layout;
 	uint64_t type, length;
@@ -152,20 +149,16 @@ static bool read_line_table(const struct cpython *cpython, uint64_t address,
 	if (!load_u64(here, address + layout->object_type, &type) || type != cpython->bytes_type ||
 	    !load_u64(here, address + layout->object_size, &length))
 		return false;
-	code->line_table = address + layout->bytes_data;
-	code->line_table_length =
-		length < LINE_TABLE_BYTES_MAX ? (uint32_t)length : LINE_TABLE_BYTES_MAX;
-	code->line_table_kind = layout->line_table_kind;
-	return hash_bytes(code->line_table, code->line_table_length, layout->line_table_kind,
-			  ret_hash);
+	*ret_length = length < LINE_TABLE_BYTES_MAX ? (uint32_t)length : LINE_TABLE_BYTES_MAX;
+	return true;
 }
 
-static uint64_t identity_of(uint64_t name, uint64_t file, uint64_t line_table, uint32_t first_line)
+static inline uint64_t identity_of(uint64_t name, uint64_t file, uint64_t line_table,
+				   uint32_t first_line)
 {
-	uint64_t identity = mix(name ^ secret[0], file ^ secret[1]);
+	uint64_t identity = mix(name ^ secret[0], file ^ secret[1]) + first_line * secret[2];
 
-	identity = mix(identity ^ secret[2], line_table ^ secret[3]);
-	identity = mix(identity ^ secret[0], first_line ^ secret[2]);
+	identity = mix(identity, line_table ^ secret[3]);
 	return identity ? identity : 1;
 }
 
@@ -173,23 +166,34 @@ bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
 		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
 {
 	const struct cpython_layout *layout = cpython->layout;
-	struct cpython_code code = {0};
 	uint64_t type, name, file, line_table, name_hash, line_table_hash;
+	uint32_t first_line, line_table_length;
+	struct cpython_text name_text;
 
 	if (!layout || !load_u64(here, code_address + layout->object_type, &type) ||
 	    type != cpython->code_type ||
-	    !load_u32(here, code_address + layout->code_first_line, &code.first_line) ||
+	    !load_u32(here, code_address + layout->code_first_line, &first_line) ||
 	    !load_u64(here, code_address + layout->code_qualified_name, &name) ||
 	    !load_u64(here, code_address + layout->code_file, &file) ||
-	    !load_u64(here, code_address + layout->code_line_table, &line_table))
+	    !load_u64(here, code_address + layout->code_line_table, &line_table) ||
+	    !read_text(cpython, name, NAME_CHARACTERS_MAX, &name_text) ||
+	    !read_line_table(cpython, line_table, &line_table_length) || !file ||
+	    (file_memo->address != file && !read_file(cpython, file, file_memo)))
 		return false;
-	if (!read_text(cpython, name, NAME_CHARACTERS_MAX, &code.name) ||
-	    !hash_text(&code.name, &name_hash) || !read_file(cpython, file, file_memo) ||
-	    !read_line_table(cpython, line_table, &code, &line_table_hash))
+	line_table += layout->bytes_data;
+	name_hash = hash_text(&name_text);
+	line_table_hash = hash_bytes(line_table, line_table_length, layout->line_table_kind);
+	if (!name_hash || !line_table_hash)
 		return false;
-	code.file = file_memo->text;
-	code.identity = identity_of(name_hash, file_memo->hash, line_table_hash, code.first_line);
-	*ret_code = code;
+	*ret_code = (struct cpython_code){
+		.identity = identity_of(name_hash, file_memo->hash, line_table_hash, first_line),
+		.first_line = first_line,
+		.line_table_length = line_table_length,
+		.line_table = line_table,
+		.name = name_text,
+		.file = file_memo->text,
+		.line_table_kind = layout->line_table_kind,
+	};
 	return true;
 }
 

@@ -30,7 +30,7 @@
 /* Bytes of the total for one of each. Together about 85 %, the rest is text. */
 #define TOTAL_PER_SLOT	     (256u << 10)
 #define TOTAL_PER_PACKET     (4u * PACKET_BYTES)
-#define TOTAL_PER_NODE_INDEX 32u
+#define TOTAL_PER_NODE_INDEX 64u
 #define TOTAL_PER_CODE_INDEX 1024u
 #define TOTAL_PER_MODULE     (32u << 10)
 #define TOTAL_PER_PROCESS    (64u << 10)
@@ -264,6 +264,8 @@ void memory_prefault(struct memory *memory, unsigned int pages_per_region)
 				   header->node_index_at,
 				   header->codes_at,
 				   header->code_index_at,
+				   header->modules_at,
+				   header->processes_at,
 				   header->text_at,
 				   header->total_bytes};
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

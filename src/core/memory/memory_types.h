@@ -39,7 +39,7 @@
 #define MEMORY_MAGIC   0x314d454d46525050ull /* "PPRFMEM1" */
 #define MEMORY_VERSION 1u
 
-#define FRAMES_MAX 1024 /* frames a sample keeps; deeper stacks get NODE_TRUNCATED at the root */
+#define FRAMES_MAX	  1024 /* frames a sample keeps; deeper stacks get NODE_TRUNCATED at the root */
 #define WALK_MEMO_ENTRIES 64 /* code objects remembered within one walk */
 
 /* Bounds of the regions; the recorder chooses them from --memory. */
@@ -59,7 +59,7 @@ struct memory_sizes {
 
 /* One event of the recording, as agents need to know it. */
 struct memory_event {
-	uint64_t period; /* events per sample; ns for time */
+	uint64_t period;  /* events per sample; ns for time */
 	uint32_t trigger; /* enum trigger */
 	uint32_t pad;
 	char name[32];
@@ -86,7 +86,7 @@ struct memory_header {
 	_Atomic uint32_t recording; /* 1 while samples are wanted (--delay, --duration) */
 	_Atomic uint32_t closed;    /* 1 when the recorder wants no more of anything */
 
-	_Alignas(64) _Atomic uint32_t doorbell; /* futex of the recorder: bumped and woken */
+	_Alignas(64) _Atomic uint32_t doorbell;	    /* futex of the recorder: bumped and woken */
 	_Alignas(64) _Atomic uint64_t free_packets; /* stack: tag << 32 | index + 1 */
 	_Alignas(64) _Atomic uint64_t full_packets; /* stack, the same; the recorder takes all */
 	_Alignas(64) _Atomic uint32_t nodes_used;   /* next free index, may pass nr_nodes */
@@ -142,32 +142,32 @@ struct walk_memo {
 
 struct slot {
 	_Alignas(64) _Atomic uint32_t state; /* enum slot_state */
-	_Atomic uint32_t arming; /* enum arm_state; a futex */
-	int32_t arm_error; /* negative errno of a REFUSED */
-	uint32_t generation; /* bumped at each claim */
+	_Atomic uint32_t arming;	     /* enum arm_state; a futex */
+	int32_t arm_error;		     /* negative errno of a REFUSED */
+	uint32_t generation;		     /* bumped at each claim */
 	uint32_t pid, tid;
 	_Atomic uint32_t busy; /* the handler is inside: a nested tick is a loss */
-	uint32_t packet; /* index + 1 of the open packet; 0: none */
-	uint32_t packet_seq; /* of the next packet of this stream; survives reuse */
+	uint32_t packet;       /* index + 1 of the open packet; 0: none */
+	uint32_t packet_seq;   /* of the next packet of this stream; survives reuse */
 	uint32_t walk_epoch;
 	uint32_t previous_depth; /* frames of stack[] that are one valid chain */
 	uint32_t program_blocks; /* signals kept out of its mask: agent/guard/agent.h */
 	uint64_t lost_before; /* losses of the slot's earlier threads */
-	uint64_t last_ns; /* time of the last event of this stream; survives reuse */
+	uint64_t last_ns;     /* time of the last event of this stream; survives reuse */
 	uint64_t last_tick_ns;
-	uint64_t start_ns, end_ns; /* MONOTONIC; end_ns 0 while it lives */
-	uint64_t cpu_ns; /* exact CPU time of the thread, at its end */
-	uint64_t voluntary_switches; /* at its end */
-	uint64_t heartbeat_seen; /* for the check that the recorder lives */
-	uint32_t heartbeat_ticks; /* ticks since heartbeat_seen changed */
-	int32_t timer; /* kernel's id of the CPU timer, -1: none */
+	uint64_t start_ns, end_ns;		/* MONOTONIC; end_ns 0 while it lives */
+	uint64_t cpu_ns;			/* exact CPU time of the thread, at its end */
+	uint64_t voluntary_switches;		/* at its end */
+	uint64_t heartbeat_seen;		/* for the check that the recorder lives */
+	uint32_t heartbeat_ticks;		/* ticks since heartbeat_seen changed */
+	int32_t timer;				/* kernel's id of the CPU timer, -1: none */
 	uint64_t start_routine, start_argument; /* of the thread; for the trampoline alone */
 	char name[16];
 
 	_Atomic uint64_t samples[EVENTS_MAX];
 	_Atomic uint64_t weight[EVENTS_MAX]; /* sum of the counts of the samples */
-	_Atomic uint64_t overrun; /* ticks that a CPU timer merged */
-	_Atomic uint64_t handler_ns; /* time spent in the handler */
+	_Atomic uint64_t overrun;	     /* ticks that a CPU timer merged */
+	_Atomic uint64_t handler_ns;	     /* time spent in the handler */
 	_Atomic uint64_t lost[NR_LOSS_REASONS];
 	_Atomic uint64_t degraded[NR_DEGRADED_REASONS];
 
@@ -185,12 +185,12 @@ enum packet_state {
 /* In front of each CTF packet in memory; not stored. */
 struct packet_control {
 	_Atomic uint32_t state; /* enum packet_state */
-	_Atomic uint32_t next; /* link in the free or full stack: packet_stack.h */
+	_Atomic uint32_t next;	/* link in the free or full stack: packet_stack.h */
 	uint32_t slot;
 	uint32_t seq;
 	uint32_t pid, tid;
 	_Atomic uint32_t used; /* committed bytes of the CTF packet, prefix included */
-	uint32_t samples; /* events in it */
+	uint32_t samples;      /* events in it */
 	uint64_t begin_ns;
 	_Atomic uint64_t end_ns;
 	uint64_t lost; /* the slot's losses when the packet was opened */
@@ -202,11 +202,13 @@ _Static_assert(sizeof(struct packet_control) == 64, "packets start on a cache li
 /* A frame in a call chain. Committed by the release store of `where`; 0: not committed. */
 struct node {
 	uint32_t parent;
-	uint32_t owner; /* code or module id; 0 for markers and kernel frames */
-	_Atomic uint64_t where; /* kind << 56 | flags << 48 | position (48 bits) */
+	uint32_t owner;		      /* code or module id; 0 for markers and kernel frames */
+	_Atomic uint64_t where;	      /* kind << 56 | flags << 48 | position (48 bits) */
+	_Atomic uint32_t first_child; /* head of the chain of children; 0: none */
+	uint32_t next_sibling;	      /* in the parent's chain, set before it is published */
 };
 
-_Static_assert(sizeof(struct node) == 16, "four nodes to a cache line");
+_Static_assert(sizeof(struct node) == 24, "nodes are packed");
 
 #define NODE_POSITION_MASK ((1ull << 48) - 1)
 
@@ -219,12 +221,12 @@ static inline uint64_t node_where(enum node_kind kind, unsigned int flags, uint6
 struct code {
 	_Atomic uint32_t committed; /* 1: all else is valid */
 	uint32_t first_line;
-	uint64_t identity; /* content hash; equal identity, equal code */
+	uint64_t identity;			  /* content hash; equal identity, equal code */
 	uint64_t name_at, file_at, line_table_at; /* offsets in the text region */
-	uint32_t name_length, file_length; /* characters */
-	uint32_t line_table_length; /* bytes */
+	uint32_t name_length, file_length;	  /* characters */
+	uint32_t line_table_length;		  /* bytes */
 	uint8_t name_width, file_width; /* bytes per character: 1 (Latin-1 or ASCII), 2, 4 */
-	uint8_t line_table_kind; /* enum line_table_kind */
+	uint8_t line_table_kind;	/* enum line_table_kind */
 	uint8_t pad;
 };
 
@@ -246,7 +248,7 @@ enum process_how {
 /* A process that the target started; not recorded. */
 struct process {
 	_Atomic uint32_t committed;
-	uint32_t how; /* enum process_how */
+	uint32_t how;	    /* enum process_how */
 	uint32_t pid, ppid; /* pid 0: not known (system, popen) */
 	uint64_t start_ns;
 	char command[64]; /* path or command line, cut */

@@ -67,7 +67,8 @@ struct call_tree {
 
 enum call_tree_direction {
 	CALL_TREE_TOP_DOWN,  /* root: outermost frame first */
-	CALL_TREE_BOTTOM_UP, /* root's children: innermost frames, below them their callers */
+	CALL_TREE_BOTTOM_UP, /* root's children: innermost frames, below them their callers; self of a
+			      * node: stacks whose outermost frame it is, so total = self + children */
 };
 
 /**

@@ -127,6 +127,7 @@ struct trace {
 	size_t nr_problems;
 	const char *const *notes; /* sentences of the recorder: what it could not see */
 	size_t nr_notes;
+	int64_t clock_offset_ns; /* CLOCK_REALTIME minus the recording's clock; 0: not known */
 	struct trace_private *private;
 };
 

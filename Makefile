@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+# A thin front of meson: how the program is built stands in meson.build.
+BUILD := build
+PREFIX ?=
+# Debian's own: its version is the one that Debian's pytest and python3-dev belong to.
+PYTHON ?= /usr/bin/python3
+# Seconds for each fuzz target.
+SECONDS ?= 60
+
+.PHONY: all build configure check gates demo bench fuzz install clean help
+
+all: build
+
+help:
+	@echo 'make                    build the program: build/pathprof'
+	@echo 'make demo               record and report a real program; see demo/'
+	@echo 'make check              build and test everything, some minutes'
+	@echo 'make gates              the checks of the text alone, some seconds'
+	@echo 'make bench              measure; build/bench.json'
+	@echo 'make fuzz [SECONDS=60]  fuzz the readers of foreign bytes, SECONDS a target'
+	@echo 'make install [PREFIX=DIR] [DESTDIR=DIR]'
+	@echo 'make clean              remove what was built'
+
+configure:
+	@tools/install-packages build
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD)
+
+build: configure
+	ninja -C $(BUILD)
+
+check:
+	@tools/install-packages build check
+	@$(PYTHON) tools/check.py
+
+gates:
+	@tools/install-packages build check
+	@$(PYTHON) tools/check.py gates
+
+demo: build
+	@demo/run
+
+bench: build
+	@tools/install-packages build bench
+	@$(PYTHON) bench/run.py
+
+fuzz:
+	@tools/install-packages build check
+	@$(PYTHON) tools/fuzz.py --seconds $(SECONDS)
+
+install: build
+	$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)))
+	meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) build-* web/dist

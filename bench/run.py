@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""Measures every figure that pathprof promises, beside its peer or floor, in one run.
+
+Prints a table and writes bench.json:
+
+  { "machine": {..}, "figures": [ { "name", "value", "unit", "goal", "met", "beside": { NAME: value } } ] }
+
+`goal` is an upper bound in the figure's unit, or null where the figure is only stated; `met` is null
+where it was not measured. Nothing here is a test: the machine is what it is on that day. What does not
+depend on the clock is gated in tests/run/test_cost.py.
+
+usage: run.py BUILD_DIRECTORY [--quick] [--only WORD]
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
+HERE = Path(__file__).resolve().parent
+
+
+class Bench:
+    """The figures so far, and where things are."""
+
+    def __init__(self, build, quick):
+        self.build = build
+        self.quick = quick
+        self.pathprof = build / "pathprof"
+        self.figures = []
+        self.work = Path(tempfile.mkdtemp(prefix="pathprof-bench-"))
+
+    def add(self, name, value, unit, goal=None, beside=None):
+        met = None if value is None or goal is None else value <= goal
+        figure = dict(name=name, value=value, unit=unit, goal=goal, met=met, beside=beside or {})
+        self.figures.append(figure)
+        print_figure(figure)
+
+    def record(self, name, *command, options=()):
+        """Records @command; returns the recording's path."""
+        path = self.work / name
+        subprocess.run(
+            [self.pathprof, "record", "-q", *options, "-o", path, "--", *command],
+            check=True, stdout=subprocess.DEVNULL,
+        )
+        return path
+
+    def report(self, recording):
+        run = subprocess.run([self.pathprof, "report", "--json", recording], check=True,
+                             stdout=subprocess.PIPE)
+        return json.loads(run.stdout)
+
+
+def shown(value):
+    if value is None:
+        return "not measured"
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def print_figure(figure):
+    verdict = {True: "met", False: "MISSED", None: ""}[figure["met"]]
+    goal = "" if figure["goal"] is None else f"<= {shown(figure['goal'])}"
+    beside = ", ".join(f"{name} {shown(value)}" for name, value in figure["beside"].items())
+    print(
+        f"{figure['name']:<58} {shown(figure['value']):>12} {figure['unit']:<9} {goal:<9}"
+        f" {verdict:<7} {beside}",
+        flush=True,
+    )
+
+
+def cpu_of(command, **options):
+    """CPU seconds of a command and all it started, and its wall time."""
+    before = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime, time.monotonic() - before
+
+
+def paired(plain, variants, rounds):
+    """Median CPU seconds of each variant minus the plain run beside it."""
+    extra = {name: [] for name in variants}
+    for _ in range(rounds):
+        base, _ = cpu_of(plain)
+        for name, command in variants.items():
+            extra[name].append(cpu_of(command)[0] - base)
+    return {name: statistics.median(values) for name, values in extra.items()}
+
+
+def forwarding(bench):
+    events = "100000" if bench.quick else "1000000"
+    result = json.loads(
+        subprocess.run([bench.build / "bench" / "forward", events, "5"], check=True,
+                       stdout=subprocess.PIPE).stdout
+    )
+    if result["sigtrap_ns"] < 0:
+        bench.add("forward one overflow, times a bare tgkill", None, "times", 1.5)
+        return
+    ours = result["sigtrap_ns"] - result["none_ns"]
+    paper = result["async_ns"] - result["none_ns"]
+    bench.add("forward one overflow, times a bare tgkill", ours / result["tgkill_ns"], "times", 1.5,
+              {"overflow ns": ours, "tgkill ns": result["tgkill_ns"]})
+    bench.add("forward one overflow, share of the paper's async way", ours / paper, "times", 0.25,
+              {"overflow ns": ours, "async ns": paper})
+
+
+def capture(bench):
+    run = subprocess.run([PYTHON, HERE / "capture.py", bench.build / "bench" / "libbench-capture.so"],
+                         check=True, stdout=subprocess.PIPE)
+    result = json.loads(run.stdout)
+    for name, key, goal in (
+        ("walk, intern, append: 32 frames, repeated, warm", "repeated_warm_ns", 1000),
+        ("walk, intern, append: 32 frames, repeated, cold caches", "repeated_cold_ns", 4000),
+        ("walk, intern, append: 32 frames, new stack, known code", "new_stack_ns", 3000),
+        ("each new code object on top", "new_code_ns", 300),
+    ):
+        bench.add(name, result[key], "ns", goal)
+
+
+BUSY = """
+import sys
+def burn(n):
+    t = 0
+    for i in range(n):
+        t += i & 3
+    return t
+def down(depth, n):
+    if depth:
+        return down(depth - 1, n)
+    return burn(n)
+for _ in range(int(sys.argv[1])):
+    down(28, 20000)
+"""
+
+
+def peer(name):
+    return shutil.which(name)
+
+
+def per_sample(bench):
+    """CPU that a whole recording costs, program and recorder, per sample."""
+    script = bench.work / "busy.py"
+    script.write_text(BUSY)
+    loops = "1500" if bench.quick else "4000"
+    plain = [PYTHON, script, loops]
+    data = bench.work / "overhead"
+    variants = {
+        "pathprof": [bench.pathprof, "record", "-q", "-e", "cpu-time", "-o", data, "--", *plain],
+    }
+    start = {
+        "pathprof": [bench.pathprof, "record", "-q", "-e", "cpu-time", "-o", data, "--", PYTHON,
+                     script, "0"],
+    }
+    if peer("austin"):
+        variants["austin"] = ["austin", "-i", "4000", "-o", bench.work / "austin.out", *plain]
+    if peer("py-spy"):
+        variants["py-spy"] = ["py-spy", "record", "-r", "250", "-o", bench.work / "spy.txt", "-f",
+                              "raw", "--", *plain]
+    rounds = 5 if bench.quick else 20
+    extra = paired(plain, variants, rounds)
+    started = paired([PYTHON, script, "0"], start, rounds)
+    samples = bench.report(data)["samples"] or 1
+    bench.record("overhead", *plain, options=["-e", "cpu-time"])
+    samples = bench.report(data)["samples"]
+    beside = {f"{name} us": value / samples * 1e6 for name, value in extra.items()
+              if name != "pathprof"}
+    value = (extra["pathprof"] - started["pathprof"]) / samples * 1e6
+    bench.add("extra CPU per sample, start-up apart, 32 frames, CPU timer", value, "us", 6, beside)
+    bench.add("samples of that recording", samples, "samples")
+
+
+def start_up(bench):
+    plain = [PYTHON, "-c", "pass"]
+    variants = {
+        "pathprof": [bench.pathprof, "record", "-q", "-o", bench.work / "start", "--", *plain],
+    }
+    if peer("austin"):
+        variants["austin"] = ["austin", "-o", bench.work / "austin.out", *plain]
+    if peer("py-spy"):
+        variants["py-spy"] = ["py-spy", "record", "-o", bench.work / "spy.svg", "--", *plain]
+    extra = paired(plain, variants, 10 if bench.quick else 40)
+    beside = {f"{name} ms": value * 1e3 for name, value in extra.items() if name != "pathprof"}
+    bench.add("start-up added to python3 -c pass, CPU", extra["pathprof"] * 1e3, "ms", 5, beside)
+
+
+def to_report(bench):
+    """From the program's last line to a readable report."""
+    times = []
+    script = "import time; print(time.monotonic_ns(), flush=True)"
+    for index in range(10 if bench.quick else 30):
+        path = bench.work / f"last-{index % 2}"
+        run = subprocess.run(
+            f"'{bench.pathprof}' record -q -o '{path}' -- {PYTHON} -c '{script}' &&"
+            f" '{bench.pathprof}' report --no-pager '{path}' > '{bench.work}/report.txt'",
+            shell=True, check=True, stdout=subprocess.PIPE, text=True,
+        )
+        times.append((time.monotonic_ns() - int(run.stdout.split()[0])) / 1e6)
+    bench.add("last line of the program to a readable report", statistics.median(times), "ms", 50)
+
+
+def large_report(bench):
+    path = bench.work / "large"
+    samples = "200000" if bench.quick else "1000000"
+    stacks = "20000" if bench.quick else "100000"
+    subprocess.run([bench.build / "tests" / "make-recording", path, "--samples", samples, "--stacks",
+                    stacks, "--depth", "32", "--threads", "4"], check=True)
+    times, memory = [], 0
+    for _ in range(5):
+        before = time.monotonic()
+        process = subprocess.Popen([bench.pathprof, "report", path], stdout=subprocess.DEVNULL)
+        _, _, usage = os.wait4(process.pid, 0)
+        times.append(time.monotonic() - before)
+        memory = usage.ru_maxrss
+    bench.add(f"report of {samples} samples, {stacks} stacks", statistics.median(times), "s", 1,
+              {"memory MiB": memory / 1024})
+
+
+def directory_bytes(path, pattern):
+    return sum(entry.stat().st_size for entry in path.glob(pattern))
+
+
+def sizes(bench):
+    """Bytes per sample of a real program, at two depths."""
+    script = bench.work / "busy.py"
+    script.write_text(BUSY)
+    for depth in (28, 200):
+        text = BUSY.replace("down(28", f"down({depth}")
+        deep = bench.work / f"busy-{depth}.py"
+        deep.write_text(text)
+        loops = "3000" if bench.quick else "12000"
+        path = bench.record(f"size-{depth}", PYTHON, deep, loops, options=["-e", "cpu-time"])
+        samples = bench.report(path)["samples"]
+        stream = directory_bytes(path, "ust/slot_*")
+        archive = bench.work / f"size-{depth}.pathprof"
+        subprocess.run([bench.pathprof, "archive", "-q", path, "-o", archive], check=True)
+        bench.add(f"bytes per sample in the recording, depth {depth + 4}", stream / samples, "bytes",
+                  None, {"samples": samples})
+        bench.add(f"bytes per sample in the archive, everything, depth {depth + 4}",
+                  archive.stat().st_size / samples, "bytes", None)
+
+
+def synthetic_sizes(bench):
+    """Steady state: what one more sample adds, from two recordings of different length."""
+    def made(samples):
+        path = bench.work / f"steady-{samples}"
+        subprocess.run([bench.build / "tests" / "make-recording", path, "--samples", str(samples),
+                        "--stacks", "200", "--depth", "32", "--threads", "2"], check=True)
+        archive = bench.work / f"steady-{samples}.pathprof"
+        subprocess.run([bench.pathprof, "archive", "-q", path, "-o", archive], check=True)
+        return directory_bytes(path, "ust/slot_*"), archive.stat().st_size
+
+    short, long = 100_000, 300_000
+    (stream_a, archive_a), (stream_b, archive_b) = made(short), made(long)
+    bench.add("bytes per sample in the recording, steady state", (stream_b - stream_a) / (long - short),
+              "bytes", 16.5)
+    bench.add("bytes per sample after pathprof archive, steady state",
+              (archive_b - archive_a) / (long - short), "bytes", 3)
+
+
+PARTS = [forwarding, capture, per_sample, start_up, to_report, large_report, sizes, synthetic_sizes]
+
+
+def machine():
+    model = ""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("model name", "Model")):
+            model = line.split(":", 1)[1].strip()
+            break
+    return {"cpu": model, "cpus": os.cpu_count(), "kernel": platform.release(),
+            "machine": platform.machine(), "python": PYTHON, "load": os.getloadavg()[0]}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    bench = Bench(options.build.resolve(), options.quick)
+    for part in PARTS:
+        if options.only in part.__name__:
+            try:
+                part(bench)
+            except (OSError, RuntimeError, subprocess.CalledProcessError) as problem:
+                bench.add(f"{part.__name__}: {problem}", None, "")
+    (bench.build / "bench.json").write_text(
+        json.dumps({"machine": machine(), "figures": bench.figures}, indent=1) + "\n")
+    shutil.rmtree(bench.work)
+    print(f"wrote {options.build}/bench.json")
+    return 0
+
+
+sys.exit(main())

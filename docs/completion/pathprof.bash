@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+# bash completion for pathprof. tools/check_docs.py compares the options with the program's tables.
+
+# The options of a subcommand.
+_pathprof_options()
+{
+	local options='' common='-q --quiet -v --verbose --color --no-pager -h --help --version'
+
+	case $1 in
+	record) options='-e --event -c --count -F --freq -o --output --duration --delay --memory' ;;
+	report) options='--by --threads --tree --inverted --event --limit --min-share --source --json' ;;
+	export) options='--format -o --output' ;;
+	archive) options='-o --output' ;;
+	list) options='--json' ;;
+	doctor) options='--json' ;;
+	esac
+	printf '%s\n' "$options $common"
+}
+
+# The values of an option that are words; nothing for others.
+_pathprof_values()
+{
+	case $1 in
+	--color) echo 'auto always never' ;;
+	--format) echo 'collapsed speedscope flamegraph jsonl' ;;
+	--by) echo 'function line file' ;;
+	-e | --event) pathprof list -q 2>/dev/null | awk '{ print $1 }' ;;
+	esac
+}
+
+# The place of COMMAND among the words of `pathprof record`: after "--", or the first operand.
+_pathprof_command_at()
+{
+	local i
+
+	for ((i = 2; i <= COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--)
+			echo $((i + 1))
+			return
+			;;
+		-[eFco] | --event | --freq | --count | --output | --duration | --delay | --memory | --color)
+			i=$((i + 1))
+			[[ ${COMP_WORDS[i]} == '=' ]] && i=$((i + 1))
+			;;
+		-*) ;;
+		*)
+			echo "$i"
+			return
+			;;
+		esac
+	done
+}
+
+_pathprof()
+{
+	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+	local command=${COMP_WORDS[1]} values command_at
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W \
+			'record report export archive list doctor help --help --version' -- "$current")
+		return
+	fi
+	if [[ $command == record ]]; then
+		command_at=$(_pathprof_command_at)
+		if [[ $command_at ]]; then
+			if ((COMP_CWORD == command_at)); then
+				mapfile -t COMPREPLY < <(compgen -c -- "$current")
+			else
+				mapfile -t COMPREPLY < <(compgen -f -- "$current")
+			fi
+			return
+		fi
+	fi
+	# "--format=x" comes as three words.
+	if [[ $current == '=' ]]; then
+		current='' values=$(_pathprof_values "$previous")
+	elif [[ $previous == '=' ]]; then
+		values=$(_pathprof_values "${COMP_WORDS[COMP_CWORD - 2]}")
+	else
+		values=$(_pathprof_values "$previous")
+	fi
+	if [[ $values ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
+	elif [[ $current == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_pathprof_options "$command")" -- "$current")
+	else
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+	fi
+}
+
+complete -o filenames -F _pathprof pathprof

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/capture/fake_cpython_test.h"
+
+#include <string.h>
+
+__thread struct fake_cpython fake;
+
+uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid)
+{
+	(void)cpython;
+	fake.calls++;
+	fake.tid = tid;
+	return fake.thread_state;
+}
+
+size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,
+		    struct cpython_frame *frames, size_t max, enum cpython_end *ret_end)
+{
+	size_t nr_frames = fake.nr_frames < max ? fake.nr_frames : max;
+	void (*during_walk)(void) = fake.during_walk;
+
+	(void)cpython;
+	(void)thread_state;
+	fake.calls++;
+	memcpy(frames, fake.frames, nr_frames * sizeof(*frames));
+	*ret_end = fake.nr_frames > max ? CPYTHON_END_TRUNCATED : fake.end;
+	fake.during_walk = NULL;
+	if (during_walk)
+		during_walk();
+	return nr_frames;
+}
+
+static struct cpython_text text(const char *characters)
+{
+	return (struct cpython_text){.address = (uint64_t)(uintptr_t)characters,
+				     .length = (uint32_t)strlen(characters),
+				     .width = 1};
+}
+
+bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
+		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
+{
+	uint64_t number = (code_address - FAKE_ADDRESS) / 256;
+	const struct fake_code *code;
+
+	(void)cpython;
+	(void)file_memo;
+	fake.calls++;
+	fake.reads++;
+	if (number >= FAKE_CODES || fake.codes[number].identity == 0)
+		return false;
+	code = &fake.codes[number];
+	*ret_code = (struct cpython_code){
+		.identity = code->identity,
+		.first_line = code->first_line,
+		.line_table_length = (uint32_t)strlen(code->line_table),
+		.line_table = (uint64_t)(uintptr_t)code->line_table,
+		.name = text(code->name),
+		.file = text(code->file),
+		.line_table_kind = LINE_TABLE_CPYTHON_311,
+	};
+	if (code->uncopyable)
+		ret_code->name.address = 0;
+	return true;
+}
+
+bool cpython_copy(uint64_t address, void *to, size_t length)
+{
+	fake.calls++;
+	if (address == 0)
+		return false;
+	memcpy(to, (const void *)(uintptr_t)address, length);
+	return true;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk and the choice of the thread state over a made-up interpreter, whole and broken. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "core/cpython/world_for_tests.h"
+
+#define ROOM 16
+
+static int setup(void **state)
+{
+	static struct world world;
+
+	*state = &world;
+	return world_init(&world) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	world_release(*state);
+	return 0;
+}
+
+static uint64_t some_code(struct world *world)
+{
+	uint64_t text = world_ascii(world, "name");
+
+	return world_code(world, text, text, world_bytes(world, "\x80", 1), 10);
+}
+
+/* The walk from a thread state whose newest evaluation loop stands at @frame. */
+static size_t walk(struct world *world, uint64_t frame, struct cpython_frame frames[ROOM],
+		   enum cpython_end *ret_end)
+{
+	uint64_t root = world_cframe(world, 0, 0);
+	uint64_t state = world_state(world, 1, world_cframe(world, frame, root));
+
+	return cpython_walk(&world->cpython, state, frames, ROOM, ret_end);
+}
+
+static void test_walk__gives_the_frames_leaf_first(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t code = some_code(world), other = some_code(world);
+	uint64_t frame = world_frame(world, other, 10, true, 0);
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	frame = world_frame(world, code, 3, false, frame);
+	frame = world_frame(world, other, 0, false, frame);
+	assert_int_equal(walk(world, frame, frames, &end), 3);
+	assert_int_equal(end, CPYTHON_END_ROOT);
+	assert_true(frames[0].code_address == other && frames[0].position == 0 && !frames[0].entry);
+	assert_true(frames[1].code_address == code && frames[1].position == 3 && !frames[1].entry);
+	assert_true(frames[2].code_address == other && frames[2].position == 10 &&
+		    frames[2].entry == 1);
+}
+
+static void test_walk__has_no_frames_without_a_state_or_a_layout(void **state)
+{
+	struct world *world = world_enter(state);
+	struct cpython none = {0};
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	assert_int_equal(
+		cpython_walk(&world->cpython, world_idle_state(world, 1), frames, ROOM, &end), 0);
+	assert_int_equal(end, CPYTHON_END_ROOT);
+	assert_int_equal(walk(world, 0, frames, &end), 0); /* being pushed, see below */
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+	assert_int_equal(cpython_walk(&world->cpython, 0, frames, ROOM, &end), 0);
+	assert_int_equal(end, CPYTHON_END_ROOT);
+	assert_int_equal(cpython_walk(&none, 8, frames, ROOM, &end), 0);
+	assert_int_equal(cpython_thread_state(&none, 1), 0);
+}
+
+static void test_walk__fills_its_room_exactly(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t code = some_code(world), frame = 0;
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	for (unsigned int i = 0; i < ROOM; i++)
+		frame = world_frame(world, code, 1, i == 0, frame);
+	assert_int_equal(walk(world, frame, frames, &end), ROOM);
+	assert_int_equal(end, CPYTHON_END_ROOT);
+	frame = world_frame(world, code, 1, false, frame);
+	assert_int_equal(walk(world, frame, frames, &end), ROOM);
+	assert_int_equal(end, CPYTHON_END_TRUNCATED);
+}
+
+static void test_walk__a_cycle_ends_at_the_room(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t frame = world_frame(world, some_code(world), 1, false, 0);
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	world_put(frame + world->cpython.layout->frame_previous, frame);
+	assert_int_equal(walk(world, frame, frames, &end), ROOM);
+	assert_int_equal(end, CPYTHON_END_TRUNCATED);
+}
+
+/* What stands below the broken frame is kept. */
+static void assert_cut_after_leaf(struct world *world, uint64_t broken)
+{
+	uint64_t leaf = world_frame(world, some_code(world), 1, false, broken);
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	assert_int_equal(walk(world, leaf, frames, &end), 1);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+}
+
+static void test_walk__ends_at_what_is_no_frame(void **state)
+{
+	struct world *world = world_enter(state);
+	const struct cpython_layout *layout = world->cpython.layout;
+	uint64_t code = some_code(world), root = world_frame(world, code, 1, true, 0);
+	uint64_t frame;
+
+	assert_cut_after_leaf(world, 8);
+	assert_cut_after_leaf(world, world_end(world));
+	assert_cut_after_leaf(world, world_end(world) - layout->frame_previous);
+	assert_cut_after_leaf(world, 0xffff800000000000);
+	assert_cut_after_leaf(world, (uint64_t)1 << 62); /* not canonical */
+
+	/* no code object; a position outside, before, between the code units */
+	assert_cut_after_leaf(world, world_frame(world, 0, 1, false, root));
+	assert_cut_after_leaf(world, world_frame(world, world_end(world), 1, false, root));
+	assert_cut_after_leaf(world, world_frame(world, world_ascii(world, "x"), 1, false, root));
+	assert_cut_after_leaf(world, world_frame(world, code, 11, false, root));
+	frame = world_frame(world, code, 1, false, root);
+	world_put(frame + layout->frame_instruction, code);
+	assert_cut_after_leaf(world, frame);
+	world_put(frame + layout->frame_instruction, code + layout->code_instructions + 1);
+	assert_cut_after_leaf(world, frame);
+}
+
+static void test_walk__a_state_that_cannot_be_read(void **state)
+{
+	struct world *world = world_enter(state);
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	assert_int_equal(cpython_walk(&world->cpython, 8, frames, ROOM, &end), 0);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+	assert_int_equal(
+		cpython_walk(&world->cpython, world_state(world, 1, 8), frames, ROOM, &end), 0);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+}
+
+/* A tick between the linking of a cframe and the writing of its frame: where the thread was. */
+static void test_walk__a_frame_that_is_being_pushed_is_passed_over(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t code = some_code(world);
+	uint64_t caller = world_frame(world, code, 4, true, 0);
+	uint64_t cframe = world_cframe(world, caller, world_cframe(world, 0, 0));
+	const uint64_t rubbish[] = {8, code, world_end(world), 0xffff800000000000};
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	for (size_t i = 0; i < sizeof(rubbish) / sizeof(rubbish[0]); i++) {
+		uint64_t newest = world_cframe(world, rubbish[i], cframe);
+		uint64_t thread = world_state(world, 1, newest);
+
+		assert_int_equal(cpython_walk(&world->cpython, thread, frames, ROOM, &end), 1);
+		assert_int_equal(end, CPYTHON_END_ROOT);
+		assert_int_equal(frames[0].position, 4);
+	}
+}
+
+/* The same, when what the new cframe holds are frames of an evaluation loop that has ended. */
+static void test_walk__frames_of_an_ended_loop_are_not_taken(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t code = some_code(world);
+	uint64_t caller = world_frame(world, code, 4, true, 0);
+	uint64_t ended = world_frame(world, code, 5, true, 0);
+	uint64_t newest = world_cframe(world, ended, world_cframe(world, caller, 0));
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	assert_int_equal(
+		cpython_walk(&world->cpython, world_state(world, 1, newest), frames, ROOM, &end),
+		0);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+	newest = world_cframe(world, ended, 0); /* not even the cframe before is written */
+	assert_int_equal(
+		cpython_walk(&world->cpython, world_state(world, 1, newest), frames, ROOM, &end),
+		0);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+}
+
+/* A tick between a frame's becoming current and the writing of its previous. */
+static void test_walk__a_root_that_nobody_entered_is_none(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t leaf = world_frame(world, some_code(world), 0, false, 0);
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	assert_int_equal(walk(world, leaf, frames, &end), 1);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+}
+
+/* A runtime with the interpreters [newest, main], each with one state. */
+static void make_runtime(struct world *world, uint64_t newest_state, uint64_t main_state)
+{
+	const struct cpython_layout *layout = world->cpython.layout;
+	uint64_t newest = world_make(world, 64), main_interpreter = world_make(world, 64);
+	uint64_t runtime = world_make(world, layout->runtime_key + 8);
+
+	world_put(newest + layout->interpreter_first_state, newest_state);
+	world_put(main_interpreter + layout->interpreter_first_state, main_state);
+	world_put(newest + layout->interpreter_next, main_interpreter);
+	world_put(runtime + layout->runtime_first_interpreter, newest);
+	world->cpython.runtime = runtime;
+}
+
+static void test_thread_state__is_the_current_one_if_it_is_ours(void **state)
+{
+	struct world *world = world_enter(state);
+	const struct cpython_layout *layout = world->cpython.layout;
+	uint64_t ours = world_state(world, 7, 0), theirs = world_state(world, 8, 0);
+
+	make_runtime(world, 0, 0);
+	world_put(world->cpython.runtime + layout->runtime_current_state, ours);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), ours);
+	world_put(world->cpython.runtime + layout->runtime_current_state, theirs);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	world_put(world->cpython.runtime + layout->runtime_current_state, 8);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+}
+
+static void test_thread_state__is_the_keys_when_the_lock_is_released(void **state)
+{
+	struct world *world = world_enter(state);
+	const struct cpython_layout *layout = world->cpython.layout;
+	uint64_t ours = world_state(world, 7, 0);
+	pthread_key_t key;
+
+	assert_int_equal(pthread_key_create(&key, NULL), 0);
+	assert_int_equal(pthread_setspecific(key, (void *)(uintptr_t)ours), 0);
+	make_runtime(world, 0, ours);
+	world_put_u32(world->cpython.runtime + layout->runtime_key, key);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0); /* not initialized */
+	world_put_u32(world->cpython.runtime + layout->runtime_key_initialized, 1);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), ours);
+	pthread_key_delete(key);
+}
+
+static void test_thread_state__of_several_the_one_deepest_in_the_stack_runs(void **state)
+{
+	struct world *world = world_enter(state);
+	const struct cpython_layout *layout = world->cpython.layout;
+	uint64_t deep = world_cframe(world, 0, 0) - 1024, high = world_end(world) - 64;
+	uint64_t outer = world_state(world, 7, high), inner = world_state(world, 7, deep);
+	uint64_t idle = world_idle_state(world, 7), theirs = world_state(world, 8, deep - 64);
+
+	make_runtime(world, inner, outer);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), inner);
+	make_runtime(world, outer, inner);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), inner);
+	make_runtime(world, idle, outer);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	make_runtime(world, theirs, outer);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	make_runtime(world, idle, theirs);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	world_put(outer + layout->state_next, outer); /* a cycle ends at the bound */
+	make_runtime(world, outer, inner);
+	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_walk__gives_the_frames_leaf_first),
+		TEST(test_walk__has_no_frames_without_a_state_or_a_layout),
+		TEST(test_walk__fills_its_room_exactly),
+		TEST(test_walk__a_cycle_ends_at_the_room),
+		TEST(test_walk__ends_at_what_is_no_frame),
+		TEST(test_walk__a_state_that_cannot_be_read),
+		TEST(test_walk__a_frame_that_is_being_pushed_is_passed_over),
+		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
+		TEST(test_walk__a_root_that_nobody_entered_is_none),
+		TEST(test_thread_state__is_the_current_one_if_it_is_ours),
+		TEST(test_thread_state__is_the_keys_when_the_lock_is_released),
+		TEST(test_thread_state__of_several_the_one_deepest_in_the_stack_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Perf events and timers: opening them, what this machine allows, errno to a sentence.
+ *
+ * attr.c      the attributes of a sampling event
+ * open.c      opening one for a thread, and why that failed
+ * probe.c     what this machine and this user may do
+ *
+ * Which event is meant is a `struct perf_kind`; names are tool/events' matter.
+ */
+#ifndef PATHPROF_CORE_PERF_PERF_H
+#define PATHPROF_CORE_PERF_PERF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/errbuf.h"
+
+struct perf_event_attr;
+
+/* What is counted: the encoding of an event, as perf_event_open(2) takes it. */
+struct perf_kind {
+	uint32_t type;
+	bool exclude_user;
+	bool exclude_kernel;
+	uint64_t config, config1, config2;
+};
+
+/* A sampling event for one thread: overflows go to it by SIGTRAP. */
+struct perf_sampling {
+	struct perf_kind kind;
+	uint64_t period;
+	uint64_t first_period; /* 1 to period; a random one gives short threads their share */
+	uint64_t sig_data;     /* handed to the handler as si_perf_data */
+};
+
+/**
+ * perf_attr_sampling - the attributes to open an event with: its period is the first one
+ * The event is disabled, and removed from the thread when it execs.
+ */
+void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_attr *ret_attr);
+
+/**
+ * perf_open_sampling - open a disabled sampling event for the thread @tid (0: the caller)
+ * @ret_fd: the event, close-on-exec, owned by the caller
+ * Returns 0 or a negative errno (see perf_explain()).
+ */
+int perf_open_sampling(const struct perf_sampling *sampling, pid_t tid, int *ret_fd);
+
+/** perf_enable, perf_disable - start, stop counting and overflows. Return 0 or negative errno. */
+int perf_enable(int fd);
+int perf_disable(int fd);
+
+/** perf_count - the event's count so far, also after its thread died */
+int perf_count(int fd, uint64_t *ret_count);
+
+/**
+ * perf_explain - one sentence on why perf_open_sampling() failed, with the knob
+ * @code: the negative errno; @event: the event's name
+ * Returns @code.
+ */
+int perf_explain(int code, const char *event, struct errbuf *err);
+
+/** perf_paranoid - kernel.perf_event_paranoid; negative errno below -64 where it is not there */
+int perf_paranoid(void);
+
+/**
+ * perf_allowed - can @kind be sampled by this process?
+ * Opens it for the caller and closes it. With the kernel's side refused, tries without it and
+ * then sets kind->exclude_kernel. Returns 0 or the negative errno of perf_open_sampling().
+ */
+int perf_allowed(struct perf_kind *kind);
+
+/* What a child process saw when it sampled its own page faults by SIGTRAP. */
+enum perf_sigtrap {
+	PERF_SIGTRAP_WORKS = 1,	    /* delivered; a blocked one is delivered at the unblocking */
+	PERF_SIGTRAP_KILLS_BLOCKED, /* this kernel kills where SIGTRAP is blocked */
+	PERF_SIGTRAP_NONE,	    /* the event cannot be opened */
+	PERF_SIGTRAP_SILENT,	    /* opened, but nothing was delivered */
+};
+
+/** perf_probe_sigtrap - try it in a child process (about 1 ms). Never by kernel version. */
+enum perf_sigtrap perf_probe_sigtrap(void);
+
+/** perf_probe_cpu_timer - may this process make a CPU-time timer? 0 or a negative errno */
+int perf_probe_cpu_timer(void);
+
+/** perf_tick_ns - the scheduler's tick: CPU timers expire on it and no oftener */
+uint32_t perf_tick_ns(void);
+
+#endif

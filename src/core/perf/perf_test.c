@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <linux/perf_event.h>
+
+#include "core/perf/perf.h"
+
+static const struct perf_kind faults = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .exclude_kernel = true};
+
+static void test_attr__asks_for_sigtrap_to_one_thread_and_dies_at_exec(void **state)
+{
+	struct perf_sampling sampling = {
+		.kind = {.type = 4, .config = 0xc0, .config1 = 7, .exclude_kernel = true},
+		.period = 100,
+		.first_period = 17,
+		.sig_data = 0x0000000100000002};
+	struct perf_event_attr attr;
+
+	(void)state;
+	perf_attr_sampling(&sampling, &attr);
+	assert_int_equal(attr.type, 4);
+	assert_int_equal(attr.config, 0xc0);
+	assert_int_equal(attr.config1, 7);
+	assert_int_equal(attr.sample_period, 17);
+	assert_int_equal(attr.sig_data, 0x0000000100000002);
+	assert_true(attr.sigtrap && attr.remove_on_exec && attr.disabled && attr.exclude_hv);
+	assert_true(attr.exclude_kernel && !attr.exclude_user && !attr.inherit && !attr.freq);
+}
+
+static void test_explain__names_the_knob(void **state)
+{
+	static const struct {
+		int code;
+		const char *word;
+	} cases[] = {
+		{-EPERM, "seccomp"},	 {-ENOSYS, "seccomp"}, {-ENOENT, "no PMU"},
+		{-EOPNOTSUPP, "no PMU"}, {-EMFILE, "ulimit"},  {-EACCES, "perf_event_paranoid"},
+		{-EINVAL, "5.13"},	 {-ESRCH, "gone"},     {-E2BIG, "errno 7"},
+	};
+	struct errbuf err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(perf_explain(cases[i].code, "cycles", &err), cases[i].code);
+		assert_non_null(strstr(err.text, cases[i].word));
+		assert_non_null(strstr(err.text, "cycles"));
+	}
+}
+
+/* Enough faults pass two first periods whatever they are drawn as; SIGTRAP stays blocked. */
+static void test_open__counts_faults_from_the_enabling_on(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = 64 * page;
+	struct perf_sampling sampling = {
+		.kind = faults, .period = 1u << 30, .first_period = 1u << 29};
+	uint64_t count = 99;
+	volatile char *pages;
+	int fd, code;
+
+	(void)state;
+	code = perf_open_sampling(&sampling, 0, &fd);
+	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
+		skip();
+	assert_int_equal(code, 0);
+	pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	madvise((void *)pages, length, MADV_NOHUGEPAGE);
+	pages[0] = 1;
+	assert_int_equal(perf_count(fd, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(perf_enable(fd), 0);
+	for (size_t at = page; at < length; at += page)
+		pages[at] = 1;
+	assert_int_equal(perf_disable(fd), 0);
+	assert_int_equal(perf_count(fd, &count), 0);
+	assert_in_range(count, 63, 70);
+	munmap((void *)pages, length);
+	close(fd);
+}
+
+static void test_probe__sigtrap_agrees_with_opening(void **state)
+{
+	struct perf_kind kind = faults;
+	bool opens = perf_allowed(&kind) == 0;
+
+	(void)state;
+	assert_int_equal(perf_probe_sigtrap() != PERF_SIGTRAP_NONE, opens);
+}
+
+static void test_tick__is_one_of_the_kernel(void **state)
+{
+	(void)state;
+	assert_in_range(perf_tick_ns(), 100000, 10000000);
+}
+
+static void test_open__of_a_thread_that_is_not_there_is_no_such_thread(void **state)
+{
+	struct perf_sampling sampling = {.kind = faults, .period = 100, .first_period = 100};
+	int fd = -7, code = perf_open_sampling(&sampling, 0x3fffffff, &fd);
+
+	(void)state;
+	if (code == -EPERM || code == -ENOSYS || code == -EACCES)
+		skip();
+	assert_int_equal(code, -ESRCH);
+	assert_int_equal(fd, -7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_attr__asks_for_sigtrap_to_one_thread_and_dies_at_exec),
+		cmocka_unit_test(test_explain__names_the_knob),
+		cmocka_unit_test(test_open__counts_faults_from_the_enabling_on),
+		cmocka_unit_test(test_open__of_a_thread_that_is_not_there_is_no_such_thread),
+		cmocka_unit_test(test_probe__sigtrap_agrees_with_opening),
+		cmocka_unit_test(test_tick__is_one_of_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

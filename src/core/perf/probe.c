@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this machine and this user may do, by trying it.
+ *
+ * sigtrap is tried in a child process, since some kernels since 5.13 kill the process where
+ * SIGTRAP is blocked at the overflow, and the fix was backported: no version tells.
+ */
+#include "core/perf/perf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_NS_MIN	 100000	  /* CONFIG_HZ 10000: none is that fast */
+#define TICK_NS_MAX	 10000000 /* CONFIG_HZ 100 */
+#define TICK_NS_FALLBACK 4000000  /* CONFIG_HZ 250, where the kernel tells nonsense */
+
+enum probe_step {
+	PROBE_STARTED = 0,
+	PROBE_OPENED,
+	PROBE_PENDED,
+};
+
+int perf_paranoid(void)
+{
+	char text[16];
+	int fd = open("/proc/sys/kernel/perf_event_paranoid", O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+
+	if (fd < 0)
+		return -1000 - errno;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		return -1000 - EIO;
+	text[length] = 0;
+	return (int)strtol(text, NULL, 10);
+}
+
+/* A period that no probe reaches. */
+static int try_open(const struct perf_kind *kind)
+{
+	struct perf_sampling sampling = {
+		.kind = *kind, .period = 1u << 30, .first_period = 1u << 30};
+	int fd, code = perf_open_sampling(&sampling, 0, &fd);
+
+	if (!code)
+		close(fd);
+	return code;
+}
+
+int perf_allowed(struct perf_kind *kind)
+{
+	struct perf_kind user_only = *kind;
+	int code = try_open(kind);
+
+	if (code != -EACCES || kind->exclude_kernel || kind->exclude_user)
+		return code;
+	user_only.exclude_kernel = true;
+	code = try_open(&user_only);
+	if (!code)
+		kind->exclude_kernel = true;
+	return code;
+}
+
+/* Touch one fresh page: one page fault, one overflow. */
+static void fault(volatile char *page)
+{
+	*page = 1;
+}
+
+/*
+ * The probing child needs no handler: with SIGTRAP blocked a fault must leave it pending (a
+ * kernel that kills ends the child here), then, unblocked, a fault must kill. @reached says how
+ * far it came.
+ */
+static _Noreturn void probe_child(volatile int *reached)
+{
+	static const struct perf_sampling faults = {.kind = {.type = PERF_TYPE_SOFTWARE,
+							     .config = PERF_COUNT_SW_PAGE_FAULTS,
+							     .exclude_kernel = true},
+						    .period = 1,
+						    .first_period = 1};
+	static const struct rlimit no_core;
+	static const struct timespec now;
+	long page = sysconf(_SC_PAGESIZE);
+	sigset_t trap;
+	char *pages;
+	int fd;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(SIGTRAP, SIG_DFL);
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	sigprocmask(SIG_BLOCK, &trap, NULL);
+	pages = mmap(NULL, (size_t)(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (pages == MAP_FAILED || perf_open_sampling(&faults, 0, &fd))
+		_exit(0);
+	madvise(pages, (size_t)(2 * page), MADV_NOHUGEPAGE);
+	*reached = PROBE_OPENED;
+	perf_enable(fd);
+	fault(pages);
+	if (sigtimedwait(&trap, NULL, &now) != SIGTRAP)
+		_exit(0);
+	*reached = PROBE_PENDED;
+	sigprocmask(SIG_UNBLOCK, &trap, NULL);
+	fault(pages + page);
+	_exit(0);
+}
+
+enum perf_sigtrap perf_probe_sigtrap(void)
+{
+	enum perf_sigtrap result = PERF_SIGTRAP_NONE;
+	volatile int *reached;
+	int status = 0;
+	pid_t child;
+
+	reached = mmap(NULL, sizeof(*reached), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (reached == MAP_FAILED)
+		return result;
+	child = fork();
+	if (child == 0)
+		probe_child(reached);
+	if (child > 0 && waitpid(child, &status, 0) == child) {
+		bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP;
+
+		if (*reached == PROBE_PENDED && killed)
+			result = PERF_SIGTRAP_WORKS;
+		else if (*reached == PROBE_OPENED && killed)
+			result = PERF_SIGTRAP_KILLS_BLOCKED;
+		else if (*reached != PROBE_STARTED)
+			result = PERF_SIGTRAP_SILENT;
+	}
+	munmap((void *)reached, sizeof(*reached));
+	return result;
+}
+
+int perf_probe_cpu_timer(void)
+{
+	struct sigevent quiet = {.sigev_notify = SIGEV_NONE};
+	timer_t timer;
+
+	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &quiet, &timer) < 0)
+		return -errno;
+	timer_delete(timer);
+	return 0;
+}
+
+uint32_t perf_tick_ns(void)
+{
+	struct timespec tick;
+
+	/* The coarse clocks advance by the tick: their resolution is the kernel's TICK_NSEC. */
+	if (clock_getres(CLOCK_REALTIME_COARSE, &tick) < 0 || tick.tv_sec > 0 ||
+	    tick.tv_nsec < TICK_NS_MIN)
+		return TICK_NS_FALLBACK;
+	return tick.tv_nsec > TICK_NS_MAX ? TICK_NS_MAX : (uint32_t)tick.tv_nsec;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that move in step with the scheduler's tick.
+ *
+ * A CPU timer is looked at by the kernel's tick alone: a sample falls where the thread is at a tick
+ * at which at least one period of CPU time has gone by since the last. For a thread that runs
+ * on, or whose bursts have no relation to the tick, that is fair. A thread that a tick-like clock
+ * wakes, and that runs for less than a tick each time, is met by each tick at the same place of its
+ * burst, or never: its samples say where the tick falls, not where the time went.
+ *
+ * What can be told from a recording (periods = CPU time / period; period at least a tick; E is the
+ * thread's periods, F its samples; one sample may stand for several periods):
+ *
+ *   bursts without relation   a tick meets the thread with equal chance anywhere, so the time to
+ * the next one is random, and a period holds a tick with the probability 1 - exp(-period/tick), at
+ * most 1 - (1/4)^(period/tick) for bursts of half a tick: F/E is 0.63 to 0.75 at a period of one
+ * tick in step, met each time    no period is without a sample: F/E is 1 in step, never met F/E is
+ * 0
+ *
+ * So a thread is in step where its bursts are at most half a tick and F is far below or above
+ * (DEVIATIONS standard deviations of the binomial) what chance allows. Only samples with idle time
+ * before them count above, as a thread may also have long runs, where F/E is 1 rightly; they must
+ * be most. Below, LOW_SHARE leaves room for threads that drift past the tick slowly (a wake-up
+ * each 3.7 ms gives F/E of 0.5, and right shares in the end) and for long system calls. With few
+ * samples, where chance cannot be told from step, the wake-ups decide: a period that is a simple
+ * ratio of the tick, and F/E near 0 or 1.
+ *
+ * Measured on Linux, tick 4 ms, 0.5 ms in A and 0.5 ms in B each time: woken each 4 or 10 ms, all
+ * samples in A or all in B or none at all; each 3.7 ms, 67 and 66.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/analysis/analysis_priv.h"
+
+#define WAKES_MIN	  100
+#define PERIODS_MIN	  8 /* of CPU time: below, nothing can be said */
+#define UTILISATION_MAX	  0.9
+#define BURST_TICKS_MAX	  0.5 /* of the mean burst, where chance decides */
+#define APART_SHARE_MIN	  0.6 /* of the samples that have idle time before them */
+#define APART_FACTOR	  1.5 /* a sample has, if more wall time than this times CPU time went by */
+#define DEVIATIONS	  4.0
+#define LOW_SHARE	  0.4
+#define RATIO_DENOMINATOR 4
+#define RATIO_MAX	  4.0 /* wake-ups rarer than every fourth tick: any ratio is near a simple one */
+#define RATIO_TOLERANCE	  0.01
+#define STEP_HIGH	  0.9 /* F/E of a thread in step that is met */
+#define STEP_LOW	  0.1 /* and of one that is not */
+
+/* What the samples of a thread say, in periods of CPU time. */
+struct pace {
+	double samples, periods; /* of those with idle time before them */
+	uint64_t all_samples;
+	uint64_t last_ns;
+};
+
+struct timing {
+	uint32_t event;
+	double period_ns; /* at least a tick */
+	double tick_ns;
+};
+
+static bool find_timing(const struct trace *trace, struct timing *ret_timing)
+{
+	for (uint32_t i = 0; i < trace->nr_events; i++) {
+		const struct trace_event *event = &trace->events[i];
+		double period = (double)event->period, tick = (double)trace->tick_ns;
+
+		if (!event->trigger || strcmp(event->trigger, "cpu-timer") || !event->period ||
+		    !tick)
+			continue;
+		*ret_timing = (struct timing){
+			.event = i, .period_ns = period > tick ? period : tick, .tick_ns = tick};
+		return true;
+	}
+	return false;
+}
+
+/* Samples of a thread stand in the order of their time. */
+static void measure(const struct trace *trace, const struct timing *timing, struct pace *paces)
+{
+	for (size_t i = 0; i < trace->nr_samples; i++) {
+		const struct trace_sample *sample = &trace->samples[i];
+		struct pace *pace = &paces[sample->thread];
+		double wall = (double)sample->time_ns - (double)pace->last_ns;
+
+		if (sample->event != timing->event)
+			continue;
+		if (pace->all_samples++ && wall > APART_FACTOR * (double)sample->count) {
+			pace->samples++;
+			pace->periods += (double)sample->count / timing->period_ns;
+		}
+		pace->last_ns = sample->time_ns;
+	}
+}
+
+static bool is_simple_ratio(double ratio)
+{
+	if (ratio > RATIO_MAX)
+		return false;
+	for (int q = 1; q <= RATIO_DENOMINATOR; q++) {
+		double nearest = round(ratio * q) / q;
+
+		if (nearest > 0 && fabs(ratio - nearest) <= RATIO_TOLERANCE * nearest)
+			return true;
+	}
+	return false;
+}
+
+static double deviation(double number, double probability)
+{
+	return DEVIATIONS * sqrt(number * probability * (1 - probability)) + 1;
+}
+
+/* More samples than chance allows: no period without one. */
+static bool is_too_regular(const struct pace *pace, const struct timing *timing)
+{
+	double probability = 1 - pow(0.25, timing->period_ns / timing->tick_ns);
+
+	return pace->samples >= APART_SHARE_MIN * (double)pace->all_samples &&
+	       pace->samples > pace->periods * probability + deviation(pace->periods, probability);
+}
+
+static bool is_in_step(const struct trace_thread *thread, const struct pace *pace,
+		       const struct timing *timing, const struct in_step *figures)
+{
+	double life = (double)thread->end_ns - (double)thread->start_ns;
+	double wakes = (double)thread->voluntary_switches, cpu = (double)thread->cpu_ns;
+	double samples = (double)pace->all_samples, expected = figures->expected_samples;
+	double burst_ticks = cpu / (wakes + 1) / timing->tick_ns;
+
+	if (life <= 0 || wakes < WAKES_MIN || expected < PERIODS_MIN ||
+	    cpu > UTILISATION_MAX * life || burst_ticks >= 1)
+		return false;
+	if (burst_ticks <= BURST_TICKS_MAX &&
+	    (samples < expected * LOW_SHARE - deviation(expected, LOW_SHARE) ||
+	     is_too_regular(pace, timing)))
+		return true;
+	return is_simple_ratio(life / wakes / timing->tick_ns) &&
+	       (samples >= STEP_HIGH * expected || samples <= STEP_LOW * expected);
+}
+
+size_t in_step_find(const struct trace *trace, struct in_step *ret_threads, size_t max)
+{
+	struct timing timing;
+	struct pace *paces;
+	size_t found = 0;
+
+	if (!find_timing(trace, &timing))
+		return 0;
+	paces = calloc(trace->nr_threads + 1, sizeof(*paces));
+	if (!paces)
+		return 0;
+	measure(trace, &timing, paces);
+	for (uint32_t i = 0; i < trace->nr_threads; i++) {
+		const struct trace_thread *thread = &trace->threads[i];
+		double life = (double)thread->end_ns - (double)thread->start_ns;
+		struct in_step figures = {
+			.thread = i,
+			.wakes_per_second =
+				life > 0 ? (double)thread->voluntary_switches * 1e9 / life : 0,
+			.expected_samples = (double)thread->cpu_ns / timing.period_ns,
+		};
+
+		if (!thread->cpu_ns || !is_in_step(thread, &paces[i], &timing, &figures))
+			continue;
+		if (found < max)
+			ret_threads[found] = figures;
+		found++;
+	}
+	free(paces);
+	return found;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* pathprof list: the events that this user can sample on this machine, and why not the others. */
+#include "tool/cli/commands.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "tool/cli/options.h"
+#include "tool/events/events.h"
+
+static void put_row(void *user, const struct event_row *row)
+{
+	(void)user;
+	printf("%-24s %-7s %-13s ", row->name, row->unit, row->trigger);
+	if (row->available)
+		printf("%10llu  %s\n", (unsigned long long)row->default_period,
+		       row->user_only ? "user mode only" : "yes");
+	else
+		printf("%10s  no: %s\n", "-", row->reason.text);
+}
+
+static void add_row(void *user, const struct event_row *row)
+{
+	json_t *events = user;
+
+	json_array_append_new(
+		events,
+		json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o}", "name", row->name, "unit",
+			  row->unit, "trigger", row->trigger, "available", row->available,
+			  "user_only", row->user_only, "default_period",
+			  row->default_period ? json_integer((json_int_t)row->default_period)
+					      : json_null(),
+			  "reason", row->available ? json_null() : json_string(row->reason.text)));
+}
+
+static int list_json(void)
+{
+	json_t *events = json_array();
+	json_t *root = json_pack("{s:i, s:o}", "version", 1, "events", events);
+	int failed;
+
+	event_list(add_row, events);
+	failed = json_dumpf(root, stdout, JSON_INDENT(2));
+	json_decref(root);
+	putchar('\n');
+	return failed || ferror(stdout) ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	bool json = false;
+	const struct option_spec table[] = {
+		{0, "json", OPTION_FLAG, NULL, "print one JSON document", &json},
+		{0},
+	};
+	const struct command_spec command = {
+		.name = "list",
+		.usage = "[OPTION...]",
+		.description =
+			"Lists events that 'pathprof record -e' takes, each tried for this user "
+			"on this machine. libpfm4 knows more names, of the processor's own "
+			"events; any of them can be given to -e.",
+		.options = table};
+	struct common_options common = {0};
+	int operands, status;
+
+	status = options_parse(&command, argc, argv, &common, &operands);
+	if (status >= 0)
+		return status;
+	if (operands < argc) {
+		complain("list", "takes no argument: '%s'", argv[operands]);
+		return EXIT_USAGE;
+	}
+	if (json)
+		return list_json();
+	printf("%-24s %-7s %-13s %10s  %s\n", "EVENT", "UNIT", "TRIGGER", "PERIOD", "HERE");
+	event_list(put_row, NULL);
+	return ferror(stdout) ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pathprof record: run a program and record it.
+ *
+ * Parse, choose the event, let the recorder run, say what came of it. The exit status is the
+ * program's own; 125, 126 and 127 as env(1) and timeout(1) have them.
+ */
+#include "tool/cli/commands.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/cli/options.h"
+#include "tool/events/events.h"
+#include "tool/recorder/recorder.h"
+
+struct record_options {
+	const char *event;
+	const char *directory;
+	uint64_t period;
+	uint64_t frequency;
+	uint64_t memory_bytes;
+	uint64_t delay_ns;
+	uint64_t duration_ns;
+};
+
+static const char description[] =
+	"Runs COMMAND unmodified and records every thread of it: at each overflow of the event the "
+	"thread that caused it notes its own stack. COMMAND's input, output, signals and exit "
+	"status "
+	"are its own. A recording that is in the way is moved to DIR.old. Without -e the event is "
+	"cycles where the machine has a PMU, else cpu-time. Default periods: the scheduler's tick "
+	"for "
+	"cpu-time, 1 ms for cpu-clock and task-clock, 2000003 for cycles and instructions, 101 for "
+	"page-faults and minor-faults, 1 for rarer faults, 10007 for all else (primes, so that "
+	"loops "
+	"do not fall into step).";
+
+static const char examples[] =
+	"  pathprof record -- python3 app.py --workers 4\n"
+	"  pathprof record -e page-faults -c 10 -- python3 load.py\n"
+	"  pathprof record -e cpu-clock -F 2000 -o fine.data -- ./start.sh\n";
+
+/* A second -e is a usage error that the parser, which keeps the last value, cannot see. */
+static bool several_events(int nr_words, char **argv)
+{
+	unsigned int events = 0;
+
+	for (int i = 1; i < nr_words && strcmp(argv[i], "--"); i++)
+		events += !strncmp(argv[i], "-e", 2) || !strcmp(argv[i], "--event") ||
+			  !strncmp(argv[i], "--event=", 8);
+	return events > 1;
+}
+
+static void tell(void *user, const char *sentence)
+{
+	const struct common_options *common = user;
+
+	if (!common->quiet)
+		complain("record", "%s", sentence);
+}
+
+static void announce(const struct record_options *options, const struct event_choice *event)
+{
+	if (!options->event && event->trigger == TRIGGER_CPU_TIMER)
+		complain("record", "sampling %s: %s; choose with -e, see 'pathprof list'",
+			 event->name,
+			 options->frequency ? "-F needs a clock"
+					    : "there is no hardware counter for cycles here");
+	else if (!options->event)
+		complain("record", "sampling %s; choose with -e, see 'pathprof list'", event->name);
+}
+
+static int run(const struct record_request *request, const struct common_options *common)
+{
+	struct record_result result = {0};
+	struct errbuf err = {0};
+	int status;
+
+	if (recorder_run(request, &result, &err)) {
+		complain("record", "%s", err.text);
+		return result.not_run ? result.not_run : EXIT_FAILED;
+	}
+	if (!common->quiet)
+		summary_write(stderr, request, &result, common->verbose > 0);
+	else if (!result.complete || !result.agent_came)
+		complain("record", "%s",
+			 result.nr_notes ? result.notes[result.nr_notes - 1]
+					 : "the recording is not complete");
+	status = result.exit_status;
+	record_result_release(&result);
+	return status;
+}
+
+static int choose(const struct record_options *options, struct event_choice *ret_event)
+{
+	struct event_request wanted = {
+		.name = options->event, .period = options->period, .frequency = options->frequency};
+	struct errbuf err = {0};
+	int code = event_choose(&wanted, perf_tick_ns(), ret_event, &err);
+
+	if (!code)
+		return -1;
+	complain("record", "%s", err.text);
+	return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_options options = {.directory = RECORDING_DIRECTORY,
+					 .memory_bytes = RECORD_MEMORY_DEFAULT};
+	const struct option_spec table[] = {
+		{'e', "event", OPTION_STRING, "EVENT",
+		 "what to sample: cpu-time or a name of 'pathprof list'; :u counts user mode only",
+		 &options.event},
+		{'c', "count", OPTION_NUMBER, "PERIOD",
+		 "one sample every PERIOD events; nanoseconds for clocks", &options.period},
+		{'F', "freq", OPTION_NUMBER, "HZ", "HZ samples a second of a clock",
+		 &options.frequency},
+		{'o', "output", OPTION_STRING, "DIR",
+		 "the recording's directory (default: " RECORDING_DIRECTORY ")",
+		 &options.directory},
+		{0, "delay", OPTION_SECONDS, "S", "begin to sample S seconds after the start",
+		 &options.delay_ns},
+		{0, "duration", OPTION_SECONDS, "S",
+		 "sample for S seconds; COMMAND runs on to its end", &options.duration_ns},
+		{0, "memory", OPTION_BYTES, "SIZE",
+		 "bound of the shared memory, 8M or more (default: 256M; only what is used is "
+		 "taken)",
+		 &options.memory_bytes},
+		{0},
+	};
+	const struct command_spec command = {.name = "record",
+					     .usage = "[OPTION...] -- COMMAND [ARG...]",
+					     .description = description,
+					     .examples = examples,
+					     .options = table,
+					     .stop_at_operand = true};
+	struct common_options common = {0};
+	struct event_choice event;
+	struct record_request request;
+	int operands, status;
+
+	status = options_parse(&command, argc, argv, &common, &operands);
+	if (status >= 0)
+		return status;
+	if (several_events(operands, argv)) {
+		complain("record", "one -e only: this version records one event at a time");
+		return EXIT_USAGE;
+	}
+	if (operands >= argc) {
+		complain("record", "no COMMAND was given; see pathprof record --help");
+		return EXIT_USAGE;
+	}
+	if (options.memory_bytes < RECORD_MEMORY_MIN) {
+		complain("record", "--memory takes %llu MiB or more", RECORD_MEMORY_MIN >> 20);
+		return EXIT_USAGE;
+	}
+	status = choose(&options, &event);
+	if (status >= 0)
+		return status;
+	if (!common.quiet)
+		announce(&options, &event);
+	request = (struct record_request){.command = argv + operands,
+					  .directory = options.directory,
+					  .events = &event,
+					  .nr_events = 1,
+					  .memory_bytes = options.memory_bytes,
+					  .delay_ns = options.delay_ns,
+					  .duration_ns = options.duration_ns,
+					  .tell = tell,
+					  .user = &common};
+	return run(&request, &common);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the recorder share. Private to the room.
+ *
+ * Two threads: the main one (launch, meet, wait; everything at start and end) and the service
+ * thread between service_start() and service_stop(). `lock` guards what both touch meanwhile:
+ * everything from `memory` on down to `notes`.
+ */
+#ifndef PATHPROF_TOOL_RECORDER_RECORDER_TYPES_H
+#define PATHPROF_TOOL_RECORDER_RECORDER_TYPES_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "agent/guard/handshake.h"
+#include "core/memory/memory.h"
+#include "tool/recorder/recorder.h"
+
+#define SLOT_NONE	 UINT32_MAX /* a thread record of a thread that had no slot */
+#define INTERPRETERS_MAX 16
+#define FOREIGN_MAX	 256 /* threads without a slot that are listed */
+#define CHILDREN_MAX	 256 /* children that only /proc showed */
+#define PENDING_MEETINGS 16
+#define POLL_NS		 250000000ull /* heartbeat, and looks into /proc */
+
+struct directory {
+	char path[PATH_MAX]; /* absolute */
+	int fd;
+	int ust_fd;
+	bool moved; /* an older recording was moved to path.old */
+};
+
+/* Writes ust/definitions: one open packet that is flushed when it is large or needed. */
+struct definitions {
+	int ust_fd;
+	uint8_t uuid[16];
+	uint8_t *packet; /* prefix, then events */
+	size_t used, capacity;
+	uint64_t begin_ns, last_ns;
+	uint64_t seq;
+	uint64_t file_bytes;
+	uint32_t nodes_done, codes_done;   /* ids below were written, or are in the holes */
+	uint32_t *node_holes, *code_holes; /* reserved, but not committed when we came by */
+	size_t nr_node_holes, nr_code_holes;
+	uint64_t dropped; /* definitions that could not be kept for a full disk */
+	uint64_t nr_nodes, nr_codes;
+};
+
+/* The recorder's own side of a slot. */
+struct shadow {
+	uint64_t file_bytes; /* of the slot's stream */
+	bool armed;
+	uint32_t tid;
+	uint64_t first[EVENTS_MAX]; /* first period of each event */
+	int fds[EVENTS_MAX];	    /* valid while armed */
+};
+
+struct interpreter {
+	uint32_t pid;
+	char name[32];
+	char path[256];
+	char problem[160]; /* empty: its stacks are recorded */
+};
+
+/* A thread of the program that the agent did not announce. */
+struct foreign_thread {
+	uint32_t tid;
+	uint32_t looks; /* in how many polls it was seen; one may be a thread being made */
+	uint64_t first_ns, last_ns;
+	uint64_t cpu_ns;
+	char name[16];
+};
+
+/* A child that the agent did not announce. */
+struct child {
+	uint32_t pid;
+	uint64_t first_ns;
+	char command[64];
+};
+
+struct totals {
+	uint64_t samples;
+	uint64_t nr_threads;
+	uint64_t lost[NR_LOSS_REASONS];
+	uint64_t degraded[NR_DEGRADED_REASONS];
+	uint64_t event_count[EVENTS_MAX];
+	uint64_t handler_ns;
+	uint64_t known_cpu_ns;	  /* sum over the threads whose CPU time is known */
+	uint64_t leader_cpu_ns;	  /* what of it was the leader's: one thread over all images */
+	uint64_t unknown_threads; /* ended without their CPU time being known */
+	uint64_t arm_refused;
+	bool leader_counted;
+};
+
+/* What we were started with, for the program to have as well. */
+struct inherited {
+	sigset_t mask;
+	struct rlimit files;
+	struct sigaction pipe, file_size;
+};
+
+struct recorder {
+	const struct record_request *request;
+	struct directory directory;
+	struct inherited inherited;
+	uint8_t uuid[16];
+	char secret[33];
+	char abstract_name[48];
+	char agent[PATH_MAX];
+	uint32_t tick_ns;
+	uint64_t start_ns, end_ns;
+	int64_t clock_offset_ns;
+	pid_t root_pid;
+	int exit_status;
+	int listen_fds[2]; /* abstract, path */
+	int meeting_fds[PENDING_MEETINGS];
+	unsigned int nr_meetings;
+
+	pthread_t service;
+	bool service_runs;
+	_Atomic bool service_stops;
+	pthread_mutex_t lock;
+
+	struct memory memory;
+	int memory_fd;
+	struct shadow *shadows;
+	uint32_t slots_seen; /* slots below may be in use */
+	uint32_t *indices;   /* room for all packets */
+	uint32_t *ended;     /* room for all slots */
+	struct definitions definitions;
+	struct totals totals;
+	struct interpreter interpreters[INTERPRETERS_MAX];
+	unsigned int nr_interpreters;
+	struct foreign_thread foreign[FOREIGN_MAX];
+	unsigned int nr_foreign;
+	struct child children[CHILDREN_MAX];
+	unsigned int nr_children;
+	uint64_t polled_ns;
+	uint64_t random; /* state of the draw of first periods */
+	bool agent_came;
+	bool disk_full;
+	char *notes[NOTES_MAX];
+	unsigned int nr_notes;
+};
+
+/* recorder.c */
+uint64_t now_ns(void);
+void note(struct recorder *recorder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* directory.c */
+int directory_create(const char *path, struct directory *ret_directory, struct errbuf *err);
+void directory_discard(struct directory *directory); /* remove what was made: nothing ran */
+void directory_close(struct directory *directory);
+
+/* metadata.c */
+int metadata_write(const struct recorder *recorder, struct errbuf *err);
+char *metadata_text(const struct recorder *recorder); /* heap, the caller's to free */
+
+/* manifest.c */
+int manifest_write(const struct recorder *recorder, bool complete, uint64_t unseen_cpu_ns,
+		   struct errbuf *err);
+
+/* launch.c */
+void launch_prepare(struct recorder *recorder); /* our own limits and dispositions */
+int launch_signals(struct recorder *recorder);	/* block what we take by signalfd */
+int launch(struct recorder *recorder, int *ret_not_run, struct errbuf *err);
+int launch_wait(struct recorder *recorder, struct errbuf *err);
+
+/* meet.c */
+int meet_listen(struct recorder *recorder, struct errbuf *err);
+void meet_accept(struct recorder *recorder, int listen_fd);
+void meet_hear(struct recorder *recorder, unsigned int meeting);
+void meet_close(struct recorder *recorder);
+
+/* service.c */
+int service_start(struct recorder *recorder, struct errbuf *err);
+void service_stop(struct recorder *recorder);
+
+/* arming.c: with the lock held */
+void arming_serve(struct recorder *recorder);
+void arming_release(struct recorder *recorder, struct slot *slot);
+
+/* drain.c: with the lock held */
+uint32_t drain_slots_in_use(struct recorder *recorder);
+void drain_round(struct recorder *recorder);
+void drain_end_image(struct recorder *recorder, uint64_t end_ns);
+uint64_t drain_bytes(const struct recorder *recorder);
+
+/* definitions.c: with the lock held */
+int definitions_init(struct definitions *definitions, int ust_fd, const uint8_t uuid[16]);
+void definitions_release(struct definitions *definitions);
+int definitions_take(struct definitions *definitions, const struct memory *memory);
+int definitions_flush(struct definitions *definitions);
+struct thread_record {
+	uint32_t slot, pid, tid;
+	uint64_t start_ns, end_ns, cpu_ns, samples, lost, overrun, voluntary_switches;
+	const char *name;
+};
+int definitions_put_thread(struct definitions *definitions, const struct thread_record *thread);
+struct process_record {
+	uint32_t pid, ppid;
+	uint64_t start_ns;
+	bool recorded;
+	const char *command, *reason;
+};
+int definitions_put_process(struct definitions *definitions, const struct process_record *process);
+
+/* threads.c: with the lock held */
+void threads_ended(struct recorder *recorder, struct slot *slot);
+void threads_poll(struct recorder *recorder);
+uint64_t threads_finish(struct recorder *recorder); /* returns unseen_cpu_ns */
+unsigned int threads_nr_children(const struct recorder *recorder);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread that serves the memory: woken by the doorbell, at the latest every POLL_NS.
+ *
+ *   heartbeat   so that CPU timers go on (they disarm once it is stale)
+ *   arming      threads that wait for their perf events come first
+ *   drain       full packets and ended threads to the files
+ *   /proc       threads and children that nobody announced
+ */
+#include "tool/recorder/recorder_types.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void *serve(void *argument)
+{
+	struct recorder *recorder = argument;
+	struct memory_header *header = recorder->memory.header;
+	uint32_t seen = 0;
+
+	while (!atomic_load(&recorder->service_stops)) {
+		uint64_t now;
+
+		seen = memory_wait(&recorder->memory, seen, POLL_NS);
+		now = now_ns();
+		atomic_store_explicit(&header->heartbeat_ns, now, memory_order_relaxed);
+		pthread_mutex_lock(&recorder->lock);
+		arming_serve(recorder);
+		drain_round(recorder);
+		if (now - recorder->polled_ns >= POLL_NS) {
+			recorder->polled_ns = now;
+			threads_poll(recorder);
+		}
+		pthread_mutex_unlock(&recorder->lock);
+	}
+	return NULL;
+}
+
+int service_start(struct recorder *recorder, struct errbuf *err)
+{
+	int code;
+
+	atomic_store(&recorder->memory.header->heartbeat_ns, now_ns());
+	recorder->polled_ns = now_ns();
+	/* Signals are blocked already: the thread inherits that, and only the signalfd has them. */
+	code = pthread_create(&recorder->service, NULL, serve, recorder);
+	if (code)
+		return errbuf_set(err, -code, "Cannot start a thread: %s", strerror(code));
+	recorder->service_runs = true;
+	return 0;
+}
+
+void service_stop(struct recorder *recorder)
+{
+	if (!recorder->service_runs)
+		return;
+	atomic_store(&recorder->service_stops, true);
+	memory_ring(&recorder->memory);
+	pthread_join(recorder->service, NULL);
+	recorder->service_runs = false;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which thread a packet is of. Packets name a pid and a tid; the kernel gives a tid out again
+ * after its thread has ended, so among the records of one tid the time decides. A packet whose
+ * thread left no record (the recorder did not finish) gets a thread made from its own prefix.
+ *
+ * Records are sorted by (pid, tid, start). A packet that begins up to CLOCK_SLACK_NS outside of a
+ * record is still that record's: a tid does not come back so soon.
+ */
+#include "tool/trace/trace_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CLOCK_SLACK_NS 10000000u
+
+static int compare_key(const struct trace_thread *thread, uint32_t pid, uint32_t tid)
+{
+	if (thread->pid != pid)
+		return thread->pid < pid ? -1 : 1;
+	if (thread->tid != tid)
+		return thread->tid < tid ? -1 : 1;
+	return 0;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct trace_thread *x = a, *y = b;
+	int order = compare_key(x, y->pid, y->tid);
+
+	return order ? order : (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+int threads_sort(struct reading *reading)
+{
+	struct trace *trace = reading->trace;
+
+	if (trace->nr_threads > UINT32_MAX / 2)
+		return -ENOMEM;
+	if (trace->nr_threads)
+		qsort(trace->threads, trace->nr_threads, sizeof(*trace->threads), compare_threads);
+	reading->nr_recorded_threads = trace->nr_threads;
+	for (size_t i = 0; i < trace->nr_threads; i++) {
+		reading->recorded_samples += trace->threads[i].samples;
+		trace->threads[i].samples = 0; /* what is read is counted, in samples.c */
+	}
+	return 0;
+}
+
+/* The last record of (pid, tid) that starts at or before @time, or the first; or NULL. */
+static struct trace_thread *find_record(struct reading *reading, uint32_t pid, uint32_t tid,
+					uint64_t time_ns)
+{
+	struct trace_thread *threads = reading->trace->threads;
+	size_t low = 0, high = reading->nr_recorded_threads;
+
+	while (low < high) { /* the first record beyond (pid, tid, time) */
+		size_t middle = low + (high - low) / 2;
+		int order = compare_key(&threads[middle], pid, tid);
+
+		if (order < 0 || (!order && threads[middle].start_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low && !compare_key(&threads[low - 1], pid, tid))
+		return &threads[low - 1];
+	if (low < reading->nr_recorded_threads && !compare_key(&threads[low], pid, tid))
+		return &threads[low];
+	return NULL;
+}
+
+static bool holds(const struct trace_thread *thread, uint64_t time_ns)
+{
+	if (time_ns < thread->start_ns)
+		return thread->start_ns - time_ns <= CLOCK_SLACK_NS;
+	return !thread->end_ns || time_ns <= thread->end_ns ||
+	       time_ns - thread->end_ns <= CLOCK_SLACK_NS;
+}
+
+static const char *packet_name(struct reading *reading, const struct ctf_packet_prefix *prefix)
+{
+	size_t length = strnlen(prefix->procname, CTF_PROCNAME_BYTES);
+	char *name = arena_copy(reading->arena, prefix->procname, length);
+
+	if (name)
+		text_clean(name, length, false);
+	return name;
+}
+
+static int make_thread(struct reading *reading, const struct ctf_packet_prefix *prefix,
+		       uint32_t *ret_thread)
+{
+	struct trace *trace = reading->trace;
+	struct trace_thread thread = {
+		.pid = prefix->vpid,
+		.tid = prefix->vtid,
+		.name = packet_name(reading, prefix),
+		.start_ns = prefix->timestamp_begin,
+		.end_ns = prefix->timestamp_end,
+	};
+
+	if (!thread.name || trace->nr_threads >= UINT32_MAX / 2 ||
+	    array_fit((void **)&trace->threads, &reading->room_threads, trace->nr_threads,
+		      sizeof(thread)))
+		return -ENOMEM;
+	*ret_thread = (uint32_t)trace->nr_threads;
+	trace->threads[trace->nr_threads++] = thread;
+	return 0;
+}
+
+int threads_of_packet(struct reading *reading, const struct ctf_packet_prefix *prefix,
+		      uint32_t *ret_thread)
+{
+	struct trace_thread *thread =
+		find_record(reading, prefix->vpid, prefix->vtid, prefix->timestamp_begin);
+	uint32_t *index;
+
+	if (thread && holds(thread, prefix->timestamp_begin)) {
+		if (!thread->name[0]) {
+			thread->name = packet_name(reading, prefix);
+			if (!thread->name)
+				return -ENOMEM;
+		}
+		*ret_thread = (uint32_t)(thread - reading->trace->threads);
+		return 0;
+	}
+	index = map_at(&reading->packet_threads, (uint64_t)prefix->vpid << 32 | prefix->vtid,
+		       UINT32_MAX);
+	if (!index)
+		return -ENOMEM;
+	if (*index == UINT32_MAX && make_thread(reading, prefix, index))
+		return -ENOMEM;
+	thread = &reading->trace->threads[*index];
+	if (prefix->timestamp_begin < thread->start_ns)
+		thread->start_ns = prefix->timestamp_begin;
+	if (prefix->timestamp_end > thread->end_ns)
+		thread->end_ns = prefix->timestamp_end;
+	*ret_thread = *index;
+	return 0;
+}
