@@ -70,7 +70,7 @@ static bool find_timing(const struct trace *trace, struct timing *ret_timing)
 		double period = (double)event->period, tick = (double)trace->tick_ns;
 
 		if (!event->trigger || strcmp(event->trigger, "cpu-timer") || !event->period ||
-		    !tick)
+		    tick <= 0)
 			continue;
 		*ret_timing = (struct timing){
 			.event = i, .period_ns = period > tick ? period : tick, .tick_ns = tick};
