@@ -174,7 +174,7 @@ static void write_lines(const struct text *text, const struct section *section,
 		/* Without a text, or past its end, only lines with samples say something. */
 		if (line > annotation->file.nr_lines)
 			from = line;
-		if (from > next && i > 0) {
+		if (from > next && i > 0 && annotation->file.nr_lines > 0) {
 			display_pad(text->out, NUMBER_COLUMNS);
 			fputs("     .\n", text->out);
 		}
