@@ -16,7 +16,7 @@ from conftest import BUILD, PATHPROF, SECONDS
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
     directory = tmp_path_factory.mktemp("example") / "recording"
-    subprocess.run([BUILD / "src/tool/cli/example-recording", directory], check=True)
+    subprocess.run([BUILD / "tests/support/example-recording", directory], check=True)
     return directory
 
 

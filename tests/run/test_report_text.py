@@ -45,7 +45,7 @@ TREE = """\
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
     directory = tmp_path_factory.mktemp("example") / "pathprof.data"
-    subprocess.run([BUILD / "src/tool/cli/example-recording", directory], check=True)
+    subprocess.run([BUILD / "tests/support/example-recording", directory], check=True)
     return directory
 
 
@@ -123,7 +123,7 @@ cpu-time, thread 8 worker (25.0% of the event): 2 samples, ~20.0 ms
 
 def test_an_empty_recording_says_why(pathprof, tmp_path):
     directory = tmp_path / "empty"
-    subprocess.run([BUILD / "src/tool/cli/example-recording", directory, "empty"], check=True)
+    subprocess.run([BUILD / "tests/support/example-recording", directory, "empty"], check=True)
     done = pathprof("report", directory)
     assert done.returncode == 0
     assert done.stdout.endswith(
