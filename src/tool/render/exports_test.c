@@ -49,7 +49,7 @@ static const char expected_json[] =
 	"  \"2 lost: no free packet: the recorder did not keep up (buffer_full).\",\n"
 	"  \"1 sample shows only part of the stack: deeper than the frames that one sample keeps (truncated).\",\n"
 	"  \"30.0 ms of CPU time went to threads that were not sampled.\",\n"
-	"  \"Process 102 (/bin/true) was not recorded: it is linked statically.\",\n"
+	"  \"1 process was not recorded (102 /bin/true): it is linked statically.\",\n"
 	"  \"Native frames were not recorded.\"\n"
 	" ],\n"
 	" \"interpreters\": [\n"

@@ -32,7 +32,7 @@ static const char expected_header[] =
 	"  2 lost: no free packet: the recorder did not keep up (buffer_full).\n"
 	"  1 sample shows only part of the stack: deeper than the frames that one sample keeps (truncated).\n"
 	"  30.0 ms of CPU time went to threads that were not sampled.\n"
-	"  Process 102 (/bin/true) was not recorded: it is linked statically.\n"
+	"  1 process was not recorded (102 /bin/true): it is linked statically.\n"
 	"  Native frames were not recorded.\n";
 
 static const char expected_tables[] =
@@ -179,8 +179,8 @@ static const char expected_very_narrow[] =
 	"  (truncated).\n"
 	"  30.0 ms of CPU time went to threads that were\n"
 	"  not sampled.\n"
-	"  Process 102 (/bin/true) was not recorded: it is\n"
-	"  linked statically.\n"
+	"  1 process was not recorded (102 /bin/true): it\n"
+	"  is linked statically.\n"
 	"  Native frames were not recorded.\n"
 	"\n"
 	"cpu-time: 9 samples, ~90.0 ms\n"
