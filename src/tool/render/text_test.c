@@ -414,6 +414,24 @@ static void test_text__source_that_changed_is_said(void **state)
 		"  0.0%%         0   88.9%%   80.0 ms       5\n");
 }
 
+static void test_text__a_line_twice_in_a_stack_counts_once(void **state)
+{
+	struct text_options options = {.source = "parser.py", .event = "cpu-time"};
+	struct trace *trace = example_trace();
+	char *text;
+
+	(void)state;
+	/* decode stands on the line of parse that called it, as a generator expression would. */
+	trace->functions[4].file = trace->functions[3].file;
+	trace->nodes[3].line = 44;
+	text = report(trace, &options);
+	assert_string_equal(strstr(text, " Self%"),
+			    " Self%     ~Self  Total%    ~Total    Line  /srv/app/parser.py\n"
+			    " 44.4%   40.0 ms   77.8%   70.0 ms      44\n"
+			    " 22.2%   20.0 ms   22.2%   20.0 ms      47\n");
+	free(text);
+}
+
 static void test_text__missing_source_is_said(void **state)
 {
 	struct text_options options = {.source = "main.py", .event = "cpu-time"};
@@ -512,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_text__an_end_of_two_names_is_ambiguous),
 		cmocka_unit_test(test_text__source_has_costs_beside_its_lines),
 		cmocka_unit_test(test_text__source_that_changed_is_said),
+		cmocka_unit_test(test_text__a_line_twice_in_a_stack_counts_once),
 		cmocka_unit_test(test_text__missing_source_is_said),
 		cmocka_unit_test(test_text__an_empty_recording_says_why),
 		cmocka_unit_test(test_text__deep_trees_stay_in_their_columns),
