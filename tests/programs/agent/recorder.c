@@ -17,6 +17,7 @@
 #include <string.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -31,6 +32,7 @@
 
 #define SECRET	  "0123456789abcdef0123456789abcdef"
 #define SLOTS_MAX 4096
+#define PROGRAM_BYTES_MAX (4ull << 30) /* a program that runs wild must not take the machine */
 
 struct totals {
 	uint64_t ended, with_cpu, samples, weight, overrun, cpu_ns, lost[NR_LOSS_REASONS];
@@ -38,7 +40,7 @@ struct totals {
 
 static const char *option_result = "/dev/stdout", *option_trigger = "cpu", *option_preload;
 static unsigned long option_period = 1000000, option_slots = 64;
-static int option_refuse, option_both;
+static int option_refuse, option_both, option_orphan;
 static struct memory memory;
 static int memory_fd, nr_hellos, event_fds[SLOTS_MAX];
 static struct handshake_hello hellos[64];
@@ -232,6 +234,10 @@ static pid_t launch(const char *agent, char **argv, const char *socket_name)
 	pid = fork();
 	if (pid == 0) {
 		close(gate[1]);
+		/* A test that times out kills us: the program must not live on. */
+		if (!option_orphan)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setrlimit(RLIMIT_AS, &(struct rlimit){PROGRAM_BYTES_MAX, PROGRAM_BYTES_MAX});
 		if (read(gate[0], &byte, 1) != 1)
 			_exit(125);
 		close(gate[0]);
@@ -327,7 +333,7 @@ int main(int argc, char **argv)
 		case 'p': option_preload = optarg; break;
 		case 's': option_slots = strtoul(optarg, NULL, 0); break;
 		case 'x': option_refuse = 1; break;
-		case 'q': signal(SIGUSR1, quit); break;
+		case 'q': option_orphan = signal(SIGUSR1, quit) == SIG_DFL; break;
 		case 'm': option_both = 1; break;
 		default: return 125;
 		}
