@@ -4,7 +4,7 @@
   walk_truth.py PROBE CASE
 
 prints a JSON object: `looks` is a list of {walked, end, truth}, `facts` what a case found otherwise.
-Frames are [file, qualified name, line, entry], leaf first; the truth has no entry mark.
+Frames are [file, qualified name, line, entry], leaf first; the truth has no entry marks
 """
 
 import asyncio
@@ -106,8 +106,8 @@ def far_lines():
     """Line numbers that go back and far ahead, and more instructions than one byte can jump."""
     source = ["def far(look):", "    x = ["]
     source += [f"        {i}, {i}.5 + {i}j, '{i}'," for i in range(3000)]
-    source += ["        look(", *[""] * 5000, "        ), x0", "        ]", "    return look()", "x0 = 1",
-               "far(look)"]
+    source += ["        look(", *[""] * 5000, "        ), x0", "        ]", "    return look()",
+               "x0 = 1", "far(look)"]
     exec(compile("\n".join(source), "far.py", "exec"), {"look": look})
 
 
@@ -418,6 +418,43 @@ def faults():
                  id(faults))
     FACTS["wrong"] = [HELD.probe_fault(address) for address in addresses]
     look()
+
+
+class Busy:
+    def __del__(self):
+        called_back_quietly(1)
+
+    def __eq__(self, other):
+        return called_back_quietly(2)
+
+
+def called_back_quietly(depth):
+    return called_back_quietly(depth - 1) if depth else sum(x for x in range(2))
+
+
+async def switch(times):
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
+@case
+def ticks():
+    """Ticks while frames are pushed and popped in every way, and code objects die."""
+    HELD.probe_ticks_count.restype = ctypes.c_uint64
+    assert HELD.probe_ticks_start(100) == 0
+    while HELD.probe_ticks_count(0) < 20_000:
+        for _ in range(20):
+            Busy() == Busy()
+            sorted([3, 2, 1], key=called_back_quietly)
+            space = {}
+            exec("def f(x):\n  return g(x)\ndef g(x):\n  return [y for y in (x, x)]\n", space)
+            [space["f"](i) for i in range(9)]
+            with contextlib.suppress(ZeroDivisionError):
+                called_back_quietly(3) / 0
+        asyncio.run(switch(3))
+    HELD.probe_ticks_stop()
+    names = ("ticks", "unreadable", "wrong_root", "wrong_code", "faults")
+    FACTS.update((name, HELD.probe_ticks_count(i)) for i, name in enumerate(names))
 
 
 @case

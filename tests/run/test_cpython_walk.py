@@ -104,6 +104,15 @@ def test_reading__survives_addresses_where_nothing_is(python):
     assert set(run(python, "faults")["facts"]["wrong"]) == {0}
 
 
+def test_walk__holds_at_any_instruction(python):
+    """Frames are half pushed for some instructions: those walks say so, and none is wrong."""
+    facts = run(python, "ticks")["facts"]
+    print(f"\n{facts}")
+    assert facts["ticks"] >= 20_000
+    assert facts["wrong_root"] == facts["wrong_code"] == 0
+    assert facts["unreadable"] < facts["ticks"] / 100  # measured: 1 in 10,000
+
+
 def test_reading__cost_is_printed(python):
     """No limit is tested: the figures are for the reader."""
     facts = run(python, "benchmark")["facts"]

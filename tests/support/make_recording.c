@@ -313,3 +313,42 @@ int maker_write(struct maker *maker, const char *directory)
 	}
 	return rc;
 }
+
+static void put_stored(struct maker_bytes *archive, const char *name, const void *bytes,
+		       size_t length)
+{
+	put_u32(archive, 3); /* ARCHIVE_STORED */
+	put_u32(archive, (uint32_t)strlen(name));
+	put_u64(archive, length);
+	put_u64(archive, length);
+	put(archive, name, strlen(name));
+	put(archive, bytes, length);
+}
+
+uint8_t *maker_stored(struct maker *maker, size_t *ret_length)
+{
+	struct maker_bytes archive = {0};
+	uint64_t nr_files = 2;
+	char name[32];
+
+	maker_finish(maker);
+	put(&archive, "PPROFAR1", 8);
+	put_stored(&archive, "manifest.json", maker->manifest, strlen(maker->manifest));
+	put_stored(&archive, "ust/definitions", maker->definitions.bytes.at,
+		   maker->definitions.bytes.length);
+	for (uint32_t i = 0; i < MAKER_STREAMS_MAX; i++) {
+		const struct maker_bytes *bytes = &maker->streams[i].bytes;
+
+		if (!bytes->length)
+			continue;
+		snprintf(name, sizeof(name), "ust/slot_%04u", i);
+		put_stored(&archive, name, bytes->at, bytes->length);
+		nr_files++;
+	}
+	put_u32(&archive, 0); /* ARCHIVE_END */
+	put_u32(&archive, 0);
+	put_u64(&archive, nr_files);
+	put_u64(&archive, 0);
+	*ret_length = archive.length;
+	return archive.at;
+}

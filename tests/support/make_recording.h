@@ -78,6 +78,12 @@ void maker_finish(struct maker *maker);
 /** maker_write - finish, and write the recording's directory; 0 or a negative errno */
 int maker_write(struct maker *maker, const char *directory);
 
+/**
+ * maker_stored - finish, and put all files into one archive without packing them
+ * @ret_length: its bytes. Returns them on the heap, the caller's to free.
+ */
+uint8_t *maker_stored(struct maker *maker, size_t *ret_length);
+
 /* A recording of many samples, as a program that runs all the time gives it. */
 struct maker_load {
 	uint64_t samples;

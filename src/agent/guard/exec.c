@@ -270,13 +270,6 @@ static int count_arguments(const char *first, va_list arguments)
 	return n;
 }
 
-static void take_arguments(char **argv, const char *first, va_list arguments, int n)
-{
-	argv[0] = (char *)first;
-	for (int i = 1; i <= n; i++)
-		argv[i] = va_arg(arguments, char *);
-}
-
 enum exec_variant {
 	EXEC_L,
 	EXEC_LP,
@@ -299,7 +292,9 @@ static int exec_list(enum exec_variant variant, const char *target, const char *
 		return -1;
 	}
 	argv = __builtin_alloca(((size_t)n + 1) * sizeof(*argv));
-	take_arguments(argv, first, arguments, n);
+	argv[0] = (char *)first;
+	for (int i = 1; i <= n; i++)
+		argv[i] = va_arg(arguments, char *);
 	if (variant == EXEC_LE)
 		envp = va_arg(arguments, char *const *);
 	return variant == EXEC_LP ? exec_file(target, argv, envp) : exec_path(target, argv, envp);

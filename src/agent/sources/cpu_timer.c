@@ -159,7 +159,9 @@ static int take_signal(void)
 		return 0;
 	agent.cpu_timer.libc_action = before;
 	r = kernel_sigaction(&ours, NULL);
-	if (r == 0 && (uintptr_t)before.handler != (uintptr_t)SIG_DFL)
+	/* Some parents leave it ignored (GNU make): that is not libc's coming yet. */
+	if (r == 0 && (uintptr_t)before.handler != (uintptr_t)SIG_DFL &&
+	    (uintptr_t)before.handler != (uintptr_t)SIG_IGN)
 		atomic_store_explicit(&agent.cpu_timer.taken_from_libc, 1, memory_order_release);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library that a test's program loads into its interpreter: ticks by hand, without a signal.
+ * A library that a test's program loads into its interpreter: looks by hand, without a signal.
  * What it returns is what a recording would hold, so that the program can compare it with what it
  * knows about itself. For tests alone.
  */
@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-#include "core/cpython/cpython.h"
+#include "core/cpython/world_for_tests.h"
 
 #define PROBE		__attribute__((visibility("default")))
 #define FRAMES_MAX	8192
@@ -148,27 +146,11 @@ PROBE void probe_call(void (*function)(void))
 	function();
 }
 
-static void on_fault(int signal_number, siginfo_t *info, void *context)
-{
-	ucontext_t *interrupted = context;
-	uintptr_t recovery;
-
-	(void)info;
-#if defined(__x86_64__)
-	recovery = load_recover((uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP]);
-	interrupted->uc_mcontext.gregs[REG_RIP] = (greg_t)recovery;
-#else
-	recovery = load_recover(interrupted->uc_mcontext.pc);
-	interrupted->uc_mcontext.pc = recovery;
-#endif
-	if (!recovery)
-		signal(signal_number, SIG_DFL);
-}
-
 /* Read a thread state and a code object at an address where there is none: 0 when both refuse. */
 PROBE int probe_fault(uint64_t address)
 {
-	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct sigaction action = {.sa_sigaction = world_on_fault,
+				   .sa_flags = SA_SIGINFO | SA_NODEFER};
 	struct sigaction segv, bus;
 	struct cpython_file_memo memo = {0};
 	struct cpython_frame frame;

@@ -11,9 +11,17 @@
  * first follows the frames and asks for the lines of their code objects, the second checks the
  * code objects and asks for the lines of their names and line tables.
  *
- * The thread may have been interrupted anywhere: a new cframe is linked before its current_frame is
- * written, so what the leaf names may be rubbish for some instructions. The walk then starts at
- * the cframe before it, which is where the thread still is. A cycle ends at the room's bound.
+ * The thread may have been interrupted anywhere, and two things are then half done:
+ *
+ *   - A new cframe is linked before its current_frame and previous are written (four instructions
+ *     in the builds looked at). What they hold is rubbish, or what an evaluation loop left there
+ *     that ended before. The first frame marked is_entry tells: its previous is the frame that the
+ *     cframe before stands at. Where the leaf is no frame at all, the walk starts at the cframe
+ * before.
+ *   - A new frame is current before its previous is written. Rubbish ends the walk as unreadable;
+ * so does NULL, for the outermost frame is always one that native code entered.
+ *
+ * A cycle ends at the room's bound.
  */
 #ifndef PATHPROF_CORE_CPYTHON_WALK_311_H
 #define PATHPROF_CORE_CPYTHON_WALK_311_H
@@ -31,6 +39,10 @@ struct walk_room {
 	struct cpython_frame *frames;
 	size_t max;
 	size_t nr_frames;
+	uint64_t root;	 /* the cframe inside the thread state */
+	uint64_t before; /* the frame at which the evaluation loop before this one stands */
+	bool entered;	 /* the frame that entered this evaluation loop is among the frames */
+	bool torn;	 /* and it does not stand on @before */
 };
 
 /* A hint never faults, whatever the address. */
@@ -75,7 +87,15 @@ WALK_INLINE enum cpython_end walk_311_chain(struct reader reader,
 			return CPYTHON_END_UNREADABLE;
 		walk_fetch(to->code_address, 3); /* up to the pointer to the line table */
 		room->nr_frames++;
+		if (!to->entry || room->entered)
+			continue;
+		room->entered = true;
+		room->torn = frame != room->before;
+		if (room->torn)
+			return CPYTHON_END_UNREADABLE;
 	}
+	if (room->nr_frames && !room->frames[room->nr_frames - 1].entry)
+		return CPYTHON_END_UNREADABLE;
 	return CPYTHON_END_ROOT;
 }
 
@@ -98,38 +118,57 @@ WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython *cpyt
 	return true;
 }
 
-/* The frames from @frame on; what is towards the root of an unreadable one is left out. */
-WALK_INLINE enum cpython_end walk_311_from(struct reader reader, const struct cpython *cpython,
-					   uint64_t frame, struct walk_room *room)
+/* Which frames are what they seem; what is towards the root of another is left out. */
+WALK_INLINE enum cpython_end walk_311_checked(struct reader reader, const struct cpython *cpython,
+					      struct walk_room *room, enum cpython_end end)
 {
-	enum cpython_end end = walk_311_chain(reader, cpython->layout, frame, room);
-
 	for (size_t i = 0; i < room->nr_frames; i++) {
 		if (walk_311_check(reader, cpython, &room->frames[i]))
 			continue;
 		room->nr_frames = i;
-		return CPYTHON_END_UNREADABLE;
+		room->torn = room->torn && i;
+		end = CPYTHON_END_UNREADABLE;
 	}
+	if (room->torn)
+		room->nr_frames = 0;
 	return end;
+}
+
+/* The frames of an evaluation loop and of those before it. Only the root cframe, which has no
+ * frame, has no cframe before it. */
+WALK_INLINE enum cpython_end walk_311_from(struct reader reader, const struct cpython *cpython,
+					   uint64_t cframe, struct walk_room *room)
+{
+	const struct cpython_layout *layout = cpython->layout;
+	uint64_t frame, before;
+
+	if (!load_u64(reader, cframe + layout->cframe_frame, &frame) ||
+	    !load_u64(reader, cframe + layout->cframe_previous, &before))
+		return CPYTHON_END_UNREADABLE;
+	if (cframe == room->root && !frame)
+		return CPYTHON_END_ROOT;
+	if (!frame || !load_u64(reader, before + layout->cframe_frame, &room->before))
+		return CPYTHON_END_UNREADABLE;
+	return walk_311_checked(reader, cpython, room, walk_311_chain(reader, layout, frame, room));
 }
 
 WALK_INLINE enum cpython_end walk_311(struct reader reader, const struct cpython *cpython,
 				      uint64_t thread_state, struct walk_room *room)
 {
 	const struct cpython_layout *layout = cpython->layout;
-	uint64_t cframe, frame;
 	enum cpython_end end;
+	uint64_t cframe;
 
-	if (!load_u64(reader, thread_state + layout->state_cframe, &cframe) ||
-	    !load_u64(reader, cframe + layout->cframe_frame, &frame))
+	room->root = thread_state + layout->state_root_cframe;
+	if (!load_u64(reader, thread_state + layout->state_cframe, &cframe))
 		return CPYTHON_END_UNREADABLE;
-	end = walk_311_from(reader, cpython, frame, room);
-	if (end != CPYTHON_END_UNREADABLE || room->nr_frames)
+	end = walk_311_from(reader, cpython, cframe, room);
+	if (end != CPYTHON_END_UNREADABLE || room->nr_frames || room->torn)
 		return end;
-	if (!load_u64(reader, cframe + layout->cframe_previous, &cframe) ||
-	    !load_u64(reader, cframe + layout->cframe_frame, &frame))
+	room->entered = false;
+	if (!load_u64(reader, cframe + layout->cframe_previous, &cframe))
 		return CPYTHON_END_UNREADABLE;
-	return walk_311_from(reader, cpython, frame, room);
+	return walk_311_from(reader, cpython, cframe, room);
 }
 
 #endif

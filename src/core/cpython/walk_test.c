@@ -67,8 +67,11 @@ static void test_walk__has_no_frames_without_a_state_or_a_layout(void **state)
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
 
-	assert_int_equal(walk(world, 0, frames, &end), 0);
+	assert_int_equal(
+		cpython_walk(&world->cpython, world_idle_state(world, 1), frames, ROOM, &end), 0);
 	assert_int_equal(end, CPYTHON_END_ROOT);
+	assert_int_equal(walk(world, 0, frames, &end), 0); /* being pushed, see below */
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 	assert_int_equal(cpython_walk(&world->cpython, 0, frames, ROOM, &end), 0);
 	assert_int_equal(end, CPYTHON_END_ROOT);
 	assert_int_equal(cpython_walk(&none, 8, frames, ROOM, &end), 0);
@@ -83,7 +86,7 @@ static void test_walk__fills_its_room_exactly(void **state)
 	enum cpython_end end;
 
 	for (unsigned int i = 0; i < ROOM; i++)
-		frame = world_frame(world, code, 1, false, frame);
+		frame = world_frame(world, code, 1, i == 0, frame);
 	assert_int_equal(walk(world, frame, frames, &end), ROOM);
 	assert_int_equal(end, CPYTHON_END_ROOT);
 	frame = world_frame(world, code, 1, false, frame);
@@ -158,7 +161,7 @@ static void test_walk__a_frame_that_is_being_pushed_is_passed_over(void **state)
 	struct world *world = world_enter(state);
 	uint64_t code = some_code(world);
 	uint64_t caller = world_frame(world, code, 4, true, 0);
-	uint64_t cframe = world_cframe(world, caller, 0);
+	uint64_t cframe = world_cframe(world, caller, world_cframe(world, 0, 0));
 	const uint64_t rubbish[] = {8, code, world_end(world), 0xffff800000000000};
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
@@ -171,6 +174,40 @@ static void test_walk__a_frame_that_is_being_pushed_is_passed_over(void **state)
 		assert_int_equal(end, CPYTHON_END_ROOT);
 		assert_int_equal(frames[0].position, 4);
 	}
+}
+
+/* The same, when what the new cframe holds are frames of an evaluation loop that has ended. */
+static void test_walk__frames_of_an_ended_loop_are_not_taken(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t code = some_code(world);
+	uint64_t caller = world_frame(world, code, 4, true, 0);
+	uint64_t ended = world_frame(world, code, 5, true, 0);
+	uint64_t newest = world_cframe(world, ended, world_cframe(world, caller, 0));
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	assert_int_equal(
+		cpython_walk(&world->cpython, world_state(world, 1, newest), frames, ROOM, &end),
+		0);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+	newest = world_cframe(world, ended, 0); /* not even the cframe before is written */
+	assert_int_equal(
+		cpython_walk(&world->cpython, world_state(world, 1, newest), frames, ROOM, &end),
+		0);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+}
+
+/* A tick between a frame's becoming current and the writing of its previous. */
+static void test_walk__a_root_that_nobody_entered_is_none(void **state)
+{
+	struct world *world = world_enter(state);
+	uint64_t leaf = world_frame(world, some_code(world), 0, false, 0);
+	struct cpython_frame frames[ROOM];
+	enum cpython_end end;
+
+	assert_int_equal(walk(world, leaf, frames, &end), 1);
+	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 }
 
 /* A runtime with the interpreters [newest, main], each with one state. */
@@ -225,9 +262,8 @@ static void test_thread_state__of_several_the_one_deepest_in_the_stack_runs(void
 	const struct cpython_layout *layout = world->cpython.layout;
 	uint64_t deep = world_cframe(world, 0, 0) - 1024, high = world_end(world) - 64;
 	uint64_t outer = world_state(world, 7, high), inner = world_state(world, 7, deep);
-	uint64_t idle = world_state(world, 7, 0), theirs = world_state(world, 8, deep - 64);
+	uint64_t idle = world_idle_state(world, 7), theirs = world_state(world, 8, deep - 64);
 
-	world_put(idle + layout->state_cframe, idle + layout->state_root_cframe);
 	make_runtime(world, inner, outer);
 	assert_int_equal(cpython_thread_state(&world->cpython, 7), inner);
 	make_runtime(world, outer, inner);
@@ -254,6 +290,8 @@ int main(void)
 		TEST(test_walk__ends_at_what_is_no_frame),
 		TEST(test_walk__a_state_that_cannot_be_read),
 		TEST(test_walk__a_frame_that_is_being_pushed_is_passed_over),
+		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
+		TEST(test_walk__a_root_that_nobody_entered_is_none),
 		TEST(test_thread_state__is_the_current_one_if_it_is_ours),
 		TEST(test_thread_state__is_the_keys_when_the_lock_is_released),
 		TEST(test_thread_state__of_several_the_one_deepest_in_the_stack_runs),

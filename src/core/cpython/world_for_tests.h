@@ -174,4 +174,14 @@ static inline uint64_t world_state(struct world *world, uint32_t tid, uint64_t c
 	return state;
 }
 
+/* A state that runs nothing. */
+static inline uint64_t world_idle_state(struct world *world, uint32_t tid)
+{
+	const struct cpython_layout *layout = world->cpython.layout;
+	uint64_t state = world_state(world, tid, 0);
+
+	world_put(state + layout->state_cframe, state + layout->state_root_cframe);
+	return state;
+}
+
 #endif

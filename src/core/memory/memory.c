@@ -264,6 +264,8 @@ void memory_prefault(struct memory *memory, unsigned int pages_per_region)
 				   header->node_index_at,
 				   header->codes_at,
 				   header->code_index_at,
+				   header->modules_at,
+				   header->processes_at,
 				   header->text_at,
 				   header->total_bytes};
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "core/memory/packet_stack.h"
+
 #define T0 0x123456789abcdull /* any time */
 
 static struct packet_control *open_packet_of(struct fixture *fixture, struct slot *slot)
@@ -234,6 +236,51 @@ static void test_packets__every_packet_goes_round(void **state)
 	fixture_release(&fixture);
 }
 
+/* The most that leaves room for the largest event, and four bytes more. */
+static void test_packets__closing_is_exact(void **state)
+{
+	static const uint32_t narrow[] = {241, 240}, wide[] = {2, 3}, open[] = {1, 0};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct fixture fixture = fixture_small();
+		struct slot *slot = fixture_thread(&fixture, 1, 1);
+
+		write_samples(&fixture, slot, narrow[i]);
+		for (uint32_t j = 0; j < wide[i]; j++)
+			assert_true(
+				slot_write_sample(&fixture.memory, slot, 0, T0, 0, 0, UINT64_MAX));
+		assert_int_equal(slot->packet != 0, open[i]);
+		assert_int_equal(atomic_load(&memory_packet(&fixture.memory, 0)->used),
+				 4096 - 64 - CTF_SAMPLE_MAX_BYTES - 3 + 4 * i);
+		fixture_release(&fixture);
+	}
+}
+
+/*
+ * Who looked at the head before a packet was popped and pushed again must not succeed with what
+ * it saw: the head is another one although the same packet is on top.
+ */
+static void test_packets__heads_never_come_back(void **state)
+{
+	struct fixture fixture = fixture_small();
+	struct memory *m = &fixture.memory;
+	_Atomic uint64_t *stack = &m->header->free_packets;
+	uint64_t before = atomic_load(stack);
+
+	(void)state;
+	assert_int_equal(packet_stack_pop(m, stack), 1);
+	assert_int_equal(packet_stack_pop(m, stack), 2);
+	assert_true(packet_stack_push(m, stack, 0));
+	assert_int_equal((uint32_t)atomic_load(stack), (uint32_t)before);
+	assert_int_not_equal(atomic_load(stack), before);
+	assert_int_equal(packet_stack_pop(m, stack), 1);
+	assert_int_equal(packet_stack_pop(m, stack), 3);
+	assert_int_equal(packet_stack_pop(m, stack), 4);
+	assert_int_equal(packet_stack_pop(m, stack), 0);
+	fixture_release(&fixture);
+}
+
 /* A scribbled chain, a cycle and a wild number, ends the taking. */
 static void test_packets__taking_is_bounded(void **state)
 {
@@ -387,6 +434,8 @@ int main(void)
 		cmocka_unit_test(test_packets__losses_of_a_stream_never_go_back),
 		cmocka_unit_test(test_packets__taken_in_order_over_reuse),
 		cmocka_unit_test(test_packets__every_packet_goes_round),
+		cmocka_unit_test(test_packets__closing_is_exact),
+		cmocka_unit_test(test_packets__heads_never_come_back),
 		cmocka_unit_test(test_packets__taking_is_bounded),
 		cmocka_unit_test(test_packets__prefix_is_completed),
 		cmocka_unit_test(test_packets__open_packet_of_a_dead_thread),

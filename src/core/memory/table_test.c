@@ -2,6 +2,7 @@
 #include "core/memory/memory_fixture_test.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -10,6 +11,8 @@
 #define RACE_DEPTH   20
 #define RACE_NODES   (RACE_CHAINS * RACE_DEPTH)
 #define RACE_CODES   500
+#define BRINK_ROUNDS 100000
+#define BRINK_SPINS  1000 /* before the processor is given away */
 #define NOTHING_LEFT 4096 /* attempts at a full table */
 #define WIDE	     8	  /* children that hang from their parent; the others are in the index */
 
@@ -287,6 +290,70 @@ static void test_table__threads_agree(void **state)
 	fixture_release(&fixture);
 }
 
+struct brink {
+	struct memory *memory;
+	_Atomic uint32_t *turns; /* arrivals: at the start and at the end of rounds */
+	uint32_t number;
+	uint32_t nodes[BRINK_ROUNDS];
+};
+
+static void wait_for_turn(_Atomic uint32_t *turn, uint32_t wanted)
+{
+	for (uint32_t spins = 0; atomic_load(turn) < wanted; spins++)
+		if (spins > BRINK_SPINS)
+			sched_yield();
+}
+
+/* Every round both want the last node of a table that is empty but for its tail. */
+static void *brink_thread(void *argument)
+{
+	struct brink *brink = argument;
+	struct memory *m = brink->memory;
+
+	for (uint32_t round = 0; round < BRINK_ROUNDS; round++) {
+		if (atomic_fetch_add(&brink->turns[0], 1) == 3 * round + 1) {
+			memset(m->node_index, 0,
+			       m->header->sizes.node_index_slots * sizeof(*m->node_index));
+			atomic_store(&m->header->nodes_used, m->header->sizes.nr_nodes - 1);
+			atomic_fetch_add(&brink->turns[0], 1);
+		}
+		wait_for_turn(&brink->turns[0], 3 * (round + 1));
+		brink->nodes[round] = table_node(m, 0, brink->number, python_at(1));
+		atomic_fetch_add(&brink->turns[1], 1);
+		wait_for_turn(&brink->turns[1], 2 * (round + 1));
+	}
+	return NULL;
+}
+
+static void test_table__nobody_passes_the_bound(void **state)
+{
+	struct memory_sizes sizes = small_sizes();
+	struct brink brinks[2] = {0};
+	_Atomic uint32_t turns[2] = {0};
+	pthread_t threads[2];
+	struct fixture fixture;
+
+	(void)state;
+	sizes.nr_nodes = 8;
+	sizes.node_index_slots = 16;
+	fixture = fixture_make(&sizes);
+	for (uint32_t i = 0; i < 2; i++) {
+		brinks[i].memory = &fixture.memory;
+		brinks[i].turns = turns;
+		brinks[i].number = i;
+		assert_int_equal(pthread_create(&threads[i], NULL, brink_thread, &brinks[i]), 0);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t round = 0; round < BRINK_ROUNDS; round++) {
+		uint32_t a = brinks[0].nodes[round], b = brinks[1].nodes[round];
+
+		assert_int_equal(a + b, sizes.nr_nodes - 1);
+		assert_true(a == 0 || b == 0);
+	}
+	fixture_release(&fixture);
+}
+
 /* The children's results come back through the text region's end. */
 static void test_table__processes_agree(void **state)
 {
@@ -334,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_table__full_of_codes),
 		cmocka_unit_test(test_table__full_of_text),
 		cmocka_unit_test(test_table__threads_agree),
+		cmocka_unit_test(test_table__nobody_passes_the_bound),
 		cmocka_unit_test(test_table__processes_agree),
 	};
 

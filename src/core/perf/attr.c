@@ -11,21 +11,22 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-void perf_attr_sampling(const struct perf_kind *kind, uint64_t first_period, uint64_t sig_data,
-			struct perf_event_attr *ret_attr)
+void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_attr *ret_attr)
 {
+	const struct perf_kind *kind = &sampling->kind;
+
 	memset(ret_attr, 0, sizeof(*ret_attr));
 	ret_attr->size = sizeof(*ret_attr);
 	ret_attr->type = kind->type;
 	ret_attr->config = kind->config;
 	ret_attr->config1 = kind->config1;
 	ret_attr->config2 = kind->config2;
-	ret_attr->sample_period = first_period;
+	ret_attr->sample_period = sampling->first_period;
 	ret_attr->disabled = 1;
 	ret_attr->exclude_user = kind->exclude_user;
 	ret_attr->exclude_kernel = kind->exclude_kernel;
 	ret_attr->exclude_hv = 1;
 	ret_attr->remove_on_exec = 1;
 	ret_attr->sigtrap = 1;
-	ret_attr->sig_data = sig_data;
+	ret_attr->sig_data = sampling->sig_data;
 }

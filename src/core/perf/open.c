@@ -15,18 +15,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int perf_open_sampling(const struct perf_kind *kind, pid_t tid, uint64_t period,
-		       uint64_t first_period, uint64_t sig_data, int *ret_fd)
+int perf_open_sampling(const struct perf_sampling *sampling, pid_t tid, int *ret_fd)
 {
 	struct perf_event_attr attr;
 	long fd;
 	int code;
 
-	perf_attr_sampling(kind, first_period, sig_data, &attr);
+	perf_attr_sampling(sampling, &attr);
 	fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (first_period != period && ioctl((int)fd, PERF_EVENT_IOC_PERIOD, &period) < 0) {
+	if (sampling->first_period != sampling->period &&
+	    ioctl((int)fd, PERF_EVENT_IOC_PERIOD, &sampling->period) < 0) {
 		code = -errno;
 		close((int)fd);
 		return code;
@@ -90,10 +90,11 @@ int perf_explain(int code, const char *event, struct errbuf *err)
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
-		return errbuf_set(err, code,
-				  "Cannot sample %s: this machine has no counter for it (no PMU, or "
-				  "one without overflow interrupts); use -e cpu-time or -e cpu-clock",
-				  event);
+		return errbuf_set(
+			err, code,
+			"Cannot sample %s: this machine has no counter for it (no PMU, or "
+			"one without overflow interrupts); use -e cpu-time or -e cpu-clock",
+			event);
 	case EINVAL:
 		return errbuf_set(err, code,
 				  "Cannot sample %s: the kernel refuses the event's attributes; "
@@ -108,7 +109,8 @@ int perf_explain(int code, const char *event, struct errbuf *err)
 	case ESRCH:
 		return errbuf_set(err, code, "Cannot sample %s: the thread is gone", event);
 	default:
-		return errbuf_set(err, code, "Cannot sample %s: perf_event_open failed with errno %d",
-				  event, -code);
+		return errbuf_set(err, code,
+				  "Cannot sample %s: perf_event_open failed with errno %d", event,
+				  -code);
 	}
 }

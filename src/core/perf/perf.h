@@ -27,23 +27,26 @@ struct perf_kind {
 	uint64_t config, config1, config2;
 };
 
+/* A sampling event for one thread: overflows go to it by SIGTRAP. */
+struct perf_sampling {
+	struct perf_kind kind;
+	uint64_t period;
+	uint64_t first_period; /* 1 to period; a random one gives short threads their share */
+	uint64_t sig_data;     /* handed to the handler as si_perf_data */
+};
+
 /**
- * perf_attr_sampling - attributes of an event whose overflows go by SIGTRAP to their thread
- * @first_period: events until the first overflow (perf_open_sampling() explains)
- * @sig_data: handed to the handler as si_perf_data
+ * perf_attr_sampling - the attributes to open an event with: its period is the first one
  * The event is disabled, and removed from the thread when it execs.
  */
-void perf_attr_sampling(const struct perf_kind *kind, uint64_t first_period, uint64_t sig_data,
-			struct perf_event_attr *ret_attr);
+void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_attr *ret_attr);
 
 /**
  * perf_open_sampling - open a disabled sampling event for the thread @tid (0: the caller)
- * @first_period: 1 to @period; a random one gives threads shorter than a period their share
  * @ret_fd: the event, close-on-exec, owned by the caller
  * Returns 0 or a negative errno (see perf_explain()).
  */
-int perf_open_sampling(const struct perf_kind *kind, pid_t tid, uint64_t period,
-		       uint64_t first_period, uint64_t sig_data, int *ret_fd);
+int perf_open_sampling(const struct perf_sampling *sampling, pid_t tid, int *ret_fd);
 
 /** perf_enable, perf_disable - start, stop counting and overflows. Return 0 or negative errno. */
 int perf_enable(int fd);

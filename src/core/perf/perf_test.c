@@ -12,17 +12,20 @@
 
 #include "core/perf/perf.h"
 
-static const struct perf_kind faults = {.type = PERF_TYPE_SOFTWARE,
-					.config = PERF_COUNT_SW_PAGE_FAULTS,
-					.exclude_kernel = true};
+static const struct perf_kind faults = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .exclude_kernel = true};
 
 static void test_attr__asks_for_sigtrap_to_one_thread_and_dies_at_exec(void **state)
 {
-	struct perf_kind kind = {.type = 4, .config = 0xc0, .config1 = 7, .exclude_kernel = true};
+	struct perf_sampling sampling = {
+		.kind = {.type = 4, .config = 0xc0, .config1 = 7, .exclude_kernel = true},
+		.period = 100,
+		.first_period = 17,
+		.sig_data = 0x0000000100000002};
 	struct perf_event_attr attr;
 
 	(void)state;
-	perf_attr_sampling(&kind, 17, 0x0000000100000002, &attr);
+	perf_attr_sampling(&sampling, &attr);
 	assert_int_equal(attr.type, 4);
 	assert_int_equal(attr.config, 0xc0);
 	assert_int_equal(attr.config1, 7);
@@ -38,9 +41,9 @@ static void test_explain__names_the_knob(void **state)
 		int code;
 		const char *word;
 	} cases[] = {
-		{-EPERM, "seccomp"},	  {-ENOSYS, "seccomp"}, {-ENOENT, "no PMU"},
-		{-EOPNOTSUPP, "no PMU"},  {-EMFILE, "ulimit"},	{-EACCES, "perf_event_paranoid"},
-		{-EINVAL, "5.13"},	  {-ESRCH, "gone"},	{-E2BIG, "errno 7"},
+		{-EPERM, "seccomp"},	 {-ENOSYS, "seccomp"}, {-ENOENT, "no PMU"},
+		{-EOPNOTSUPP, "no PMU"}, {-EMFILE, "ulimit"},  {-EACCES, "perf_event_paranoid"},
+		{-EINVAL, "5.13"},	 {-ESRCH, "gone"},     {-E2BIG, "errno 7"},
 	};
 	struct errbuf err;
 
@@ -56,12 +59,14 @@ static void test_explain__names_the_knob(void **state)
 static void test_open__counts_faults_from_the_enabling_on(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = 64 * page;
+	struct perf_sampling sampling = {
+		.kind = faults, .period = 1u << 30, .first_period = 1u << 29};
 	uint64_t count = 99;
 	volatile char *pages;
 	int fd, code;
 
 	(void)state;
-	code = perf_open_sampling(&faults, 0, 1u << 30, 1u << 29, 0, &fd);
+	code = perf_open_sampling(&sampling, 0, &fd);
 	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
 		skip();
 	assert_int_equal(code, 0);
@@ -98,7 +103,8 @@ static void test_tick__is_one_of_the_kernel(void **state)
 
 static void test_open__of_a_thread_that_is_not_there_is_no_such_thread(void **state)
 {
-	int fd = -7, code = perf_open_sampling(&faults, 0x3fffffff, 100, 100, 0, &fd);
+	struct perf_sampling sampling = {.kind = faults, .period = 100, .first_period = 100};
+	int fd = -7, code = perf_open_sampling(&sampling, 0x3fffffff, &fd);
 
 	(void)state;
 	if (code == -EPERM || code == -ENOSYS || code == -EACCES)

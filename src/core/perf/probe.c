@@ -41,28 +41,33 @@ int perf_paranoid(void)
 	if (length <= 0)
 		return -1000 - EIO;
 	text[length] = 0;
-	return atoi(text);
+	return (int)strtol(text, NULL, 10);
+}
+
+/* A period that no probe reaches. */
+static int try_open(const struct perf_kind *kind)
+{
+	struct perf_sampling sampling = {
+		.kind = *kind, .period = 1u << 30, .first_period = 1u << 30};
+	int fd, code = perf_open_sampling(&sampling, 0, &fd);
+
+	if (!code)
+		close(fd);
+	return code;
 }
 
 int perf_allowed(struct perf_kind *kind)
 {
 	struct perf_kind user_only = *kind;
-	int fd, code;
+	int code = try_open(kind);
 
-	code = perf_open_sampling(kind, 0, 1u << 30, 1u << 30, 0, &fd);
-	if (!code) {
-		close(fd);
-		return 0;
-	}
 	if (code != -EACCES || kind->exclude_kernel || kind->exclude_user)
 		return code;
 	user_only.exclude_kernel = true;
-	code = perf_open_sampling(&user_only, 0, 1u << 30, 1u << 30, 0, &fd);
-	if (code)
-		return code;
-	close(fd);
-	kind->exclude_kernel = true;
-	return 0;
+	code = try_open(&user_only);
+	if (!code)
+		kind->exclude_kernel = true;
+	return code;
 }
 
 /* Touch one fresh page: one page fault, one overflow. */
@@ -78,9 +83,11 @@ static void fault(volatile char *page)
  */
 static _Noreturn void probe_child(volatile int *reached)
 {
-	static const struct perf_kind faults = {.type = PERF_TYPE_SOFTWARE,
-						.config = PERF_COUNT_SW_PAGE_FAULTS,
-						.exclude_kernel = true};
+	static const struct perf_sampling faults = {.kind = {.type = PERF_TYPE_SOFTWARE,
+							     .config = PERF_COUNT_SW_PAGE_FAULTS,
+							     .exclude_kernel = true},
+						    .period = 1,
+						    .first_period = 1};
 	static const struct rlimit no_core;
 	static const struct timespec now;
 	long page = sysconf(_SC_PAGESIZE);
@@ -93,9 +100,9 @@ static _Noreturn void probe_child(volatile int *reached)
 	sigemptyset(&trap);
 	sigaddset(&trap, SIGTRAP);
 	sigprocmask(SIG_BLOCK, &trap, NULL);
-	pages = mmap(NULL, (size_t)(2 * page), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pages == MAP_FAILED || perf_open_sampling(&faults, 0, 1, 1, 0, &fd))
+	pages = mmap(NULL, (size_t)(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (pages == MAP_FAILED || perf_open_sampling(&faults, 0, &fd))
 		_exit(0);
 	madvise(pages, (size_t)(2 * page), MADV_NOHUGEPAGE);
 	*reached = PROBE_OPENED;

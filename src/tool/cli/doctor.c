@@ -18,8 +18,7 @@
 #include "tool/events/events.h"
 #include "tool/recorder/recorder.h"
 
-static const char *const results[] = {
-	[CHECK_OK] = "ok", [CHECK_NO] = "no", [CHECK_INFO] = "info"};
+static const char *const results[] = {[CHECK_OK] = "ok", [CHECK_NO] = "no", [CHECK_INFO] = "info"};
 
 static void put_check(void *user, const struct check *check)
 {
@@ -91,8 +90,8 @@ static void check_interpreter(const char *name, check_fn fn, void *user)
 
 static void check_interpreters(check_fn fn, void *user)
 {
-	static const char *const names[] = {"python3",	  "python3.11", "python3.12",
-					    "python3.13", "python3.14"};
+	static const char *const names[] = {"python3", "python3.11", "python3.12", "python3.13",
+					    "python3.14"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_interpreter(names[i], fn, user);
@@ -148,9 +147,10 @@ int cmd_doctor(int argc, char **argv)
 	const struct command_spec command = {
 		.name = "doctor",
 		.usage = "[OPTION...]",
-		.description = "Says what works on this machine for this user, what does not, and which "
-			       "knob changes it. Exit status: 0 where programs can be recorded in some "
-			       "way, else 1.",
+		.description =
+			"Says what works on this machine for this user, what does not, and which "
+			"knob changes it. Exit status: 0 where programs can be recorded in some "
+			"way, else 1.",
 		.options = table};
 	struct common_options common = {0};
 	int operands, status;
@@ -165,6 +165,7 @@ int cmd_doctor(int argc, char **argv)
 	if (json)
 		return doctor_json();
 	works = check_all(put_check, NULL);
-	printf("\n%s\n", works ? "Programs can be recorded here." : "Nothing can be recorded here.");
+	printf("\n%s\n",
+	       works ? "Programs can be recorded here." : "Nothing can be recorded here.");
 	return works ? EXIT_OK : EXIT_NO;
 }

@@ -24,13 +24,13 @@ static void add_row(void *user, const struct event_row *row)
 	json_t *events = user;
 
 	json_array_append_new(
-		events, json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o}", "name", row->name, "unit",
-				  row->unit, "trigger", row->trigger, "available", row->available,
-				  "user_only", row->user_only, "default_period",
-				  row->default_period ? json_integer((json_int_t)row->default_period)
-						      : json_null(),
-				  "reason",
-				  row->available ? json_null() : json_string(row->reason.text)));
+		events,
+		json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o}", "name", row->name, "unit",
+			  row->unit, "trigger", row->trigger, "available", row->available,
+			  "user_only", row->user_only, "default_period",
+			  row->default_period ? json_integer((json_int_t)row->default_period)
+					      : json_null(),
+			  "reason", row->available ? json_null() : json_string(row->reason.text)));
 }
 
 static int list_json(void)
@@ -56,9 +56,10 @@ int cmd_list(int argc, char **argv)
 	const struct command_spec command = {
 		.name = "list",
 		.usage = "[OPTION...]",
-		.description = "Lists events that 'pathprof record -e' takes, each tried for this user "
-			       "on this machine. libpfm4 knows more names, of the processor's own "
-			       "events; any of them can be given to -e.",
+		.description =
+			"Lists events that 'pathprof record -e' takes, each tried for this user "
+			"on this machine. libpfm4 knows more names, of the processor's own "
+			"events; any of them can be given to -e.",
 		.options = table};
 	struct common_options common = {0};
 	int operands, status;

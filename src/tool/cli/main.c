@@ -2,6 +2,7 @@
 /* The table of subcommands, and nothing else. */
 #include "tool/cli/commands.h"
 
+#include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static void print_help(FILE *out)
 	fputs("\nExamples:\n"
 	      "  pathprof record -- python3 app.py\n"
 	      "  pathprof report\n"
-	      "  pathprof export --format html -o profile.html\n",
+	      "  pathprof export --format=flamegraph -o profile.html\n",
 	      out);
 }
 
@@ -85,8 +86,9 @@ int main(int argc, char **argv)
 	const struct command *command;
 	const char *name = argc > 1 ? argv[1] : NULL;
 
-	/* Only how characters are shown: numbers keep their point in every locale. */
-	setlocale(LC_CTYPE, "");
+	/* All text is UTF-8; of a locale only the widths of characters matter here. */
+	if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		setlocale(LC_CTYPE, "C.UTF-8");
 	if (!name) {
 		print_help(stderr);
 		return EXIT_USAGE;

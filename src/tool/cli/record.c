@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/memory/memory.h"
 #include "tool/cli/options.h"
 #include "tool/events/events.h"
 #include "tool/recorder/recorder.h"
@@ -28,16 +27,20 @@ struct record_options {
 
 static const char description[] =
 	"Runs COMMAND unmodified and records every thread of it: at each overflow of the event the "
-	"thread that caused it notes its own stack. COMMAND's input, output, signals and exit status "
+	"thread that caused it notes its own stack. COMMAND's input, output, signals and exit "
+	"status "
 	"are its own. A recording that is in the way is moved to DIR.old. Without -e the event is "
-	"cycles where the machine has a PMU, else cpu-time. Default periods: the scheduler's tick for "
+	"cycles where the machine has a PMU, else cpu-time. Default periods: the scheduler's tick "
+	"for "
 	"cpu-time, 1 ms for cpu-clock and task-clock, 2000003 for cycles and instructions, 101 for "
-	"page-faults and minor-faults, 1 for rarer faults, 10007 for all else (primes, so that loops "
+	"page-faults and minor-faults, 1 for rarer faults, 10007 for all else (primes, so that "
+	"loops "
 	"do not fall into step).";
 
-static const char examples[] = "  pathprof record -- python3 app.py --workers 4\n"
-			       "  pathprof record -e page-faults -c 10 -- python3 load.py\n"
-			       "  pathprof record -e cpu-clock -F 2000 -o fine.data -- ./start.sh\n";
+static const char examples[] =
+	"  pathprof record -- python3 app.py --workers 4\n"
+	"  pathprof record -e page-faults -c 10 -- python3 load.py\n"
+	"  pathprof record -e cpu-clock -F 2000 -o fine.data -- ./start.sh\n";
 
 /* A second -e is a usage error that the parser, which keeps the last value, cannot see. */
 static bool several_events(int nr_words, char **argv)
@@ -61,8 +64,8 @@ static void tell(void *user, const char *sentence)
 static void announce(const struct record_options *options, const struct event_choice *event)
 {
 	if (!options->event && event->trigger == TRIGGER_CPU_TIMER)
-		complain("record",
-			 "sampling %s: %s; choose with -e, see 'pathprof list'", event->name,
+		complain("record", "sampling %s: %s; choose with -e, see 'pathprof list'",
+			 event->name,
 			 options->frequency ? "-F needs a clock"
 					    : "there is no hardware counter for cycles here");
 	else if (!options->event)
@@ -82,8 +85,9 @@ static int run(const struct record_request *request, const struct common_options
 	if (!common->quiet)
 		summary_write(stderr, request, &result, common->verbose > 0);
 	else if (!result.complete || !result.agent_came)
-		complain("record", "%s", result.nr_notes ? result.notes[result.nr_notes - 1]
-							 : "the recording is not complete");
+		complain("record", "%s",
+			 result.nr_notes ? result.notes[result.nr_notes - 1]
+					 : "the recording is not complete");
 	status = result.exit_status;
 	record_result_release(&result);
 	return status;
@@ -91,9 +95,8 @@ static int run(const struct record_request *request, const struct common_options
 
 static int choose(const struct record_options *options, struct event_choice *ret_event)
 {
-	struct event_request wanted = {.name = options->event,
-				       .period = options->period,
-				       .frequency = options->frequency};
+	struct event_request wanted = {
+		.name = options->event, .period = options->period, .frequency = options->frequency};
 	struct errbuf err = {0};
 	int code = event_choose(&wanted, perf_tick_ns(), ret_event, &err);
 
@@ -106,7 +109,7 @@ static int choose(const struct record_options *options, struct event_choice *ret
 int cmd_record(int argc, char **argv)
 {
 	struct record_options options = {.directory = RECORDING_DIRECTORY,
-					 .memory_bytes = MEMORY_BYTES_DEFAULT};
+					 .memory_bytes = RECORD_MEMORY_DEFAULT};
 	const struct option_spec table[] = {
 		{'e', "event", OPTION_STRING, "EVENT",
 		 "what to sample: cpu-time or a name of 'pathprof list'; :u counts user mode only",
@@ -123,7 +126,8 @@ int cmd_record(int argc, char **argv)
 		{0, "duration", OPTION_SECONDS, "S",
 		 "sample for S seconds; COMMAND runs on to its end", &options.duration_ns},
 		{0, "memory", OPTION_BYTES, "SIZE",
-		 "bound of the shared memory, 8M or more (default: 256M; only what is used is taken)",
+		 "bound of the shared memory, 8M or more (default: 256M; only what is used is "
+		 "taken)",
 		 &options.memory_bytes},
 		{0},
 	};
@@ -149,8 +153,8 @@ int cmd_record(int argc, char **argv)
 		complain("record", "no COMMAND was given; see pathprof record --help");
 		return EXIT_USAGE;
 	}
-	if (options.memory_bytes < MEMORY_BYTES_MIN) {
-		complain("record", "--memory takes %llu MiB or more", MEMORY_BYTES_MIN >> 20);
+	if (options.memory_bytes < RECORD_MEMORY_MIN) {
+		complain("record", "--memory takes %llu MiB or more", RECORD_MEMORY_MIN >> 20);
 		return EXIT_USAGE;
 	}
 	status = choose(&options, &event);

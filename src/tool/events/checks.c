@@ -28,8 +28,8 @@ static void check_kernel(check_fn fn, void *user)
 	struct utsname name;
 
 	if (!uname(&name))
-		snprintf(check.found, sizeof(check.found), "%.64s %.64s, tick %.3g ms", name.release,
-			 name.machine, perf_tick_ns() / 1e6);
+		snprintf(check.found, sizeof(check.found), "%.64s %.64s, tick %.3g ms",
+			 name.release, name.machine, perf_tick_ns() / 1e6);
 	say(&check, fn, user);
 }
 
@@ -115,19 +115,33 @@ static bool check_sigtrap(check_fn fn, void *user)
 	return result == PERF_SIGTRAP_WORKS;
 }
 
-static void check_limit(const char *key, const char *title, int resource, const char *why,
-			check_fn fn, void *user)
-{
-	struct check check = {.key = key, .title = title, .result = CHECK_INFO};
-	struct rlimit limit;
+struct limit {
+	const char *key, *title;
+	__rlimit_resource_t resource;
+	const char *why;
+};
 
-	if (getrlimit((__rlimit_resource_t)resource, &limit) < 0)
+static const struct limit limits[] = {
+	{"rlimit_sigpending", "Pending signals (ulimit -i)", RLIMIT_SIGPENDING,
+	 "a CPU timer takes one a thread"},
+	{"rlimit_nofile", "Open files (ulimit -n)", RLIMIT_NOFILE,
+	 "a perf event takes one a thread, of the recorder's"},
+	{"rlimit_memlock", "Locked memory (ulimit -l)", RLIMIT_MEMLOCK,
+	 "not needed by these triggers"},
+};
+
+static void check_limit(const struct limit *limit, check_fn fn, void *user)
+{
+	struct check check = {.key = limit->key, .title = limit->title, .result = CHECK_INFO};
+	struct rlimit value;
+
+	if (getrlimit(limit->resource, &value) < 0)
 		return;
-	if (limit.rlim_cur == RLIM_INFINITY)
-		snprintf(check.found, sizeof(check.found), "unlimited: %s", why);
+	if (value.rlim_cur == RLIM_INFINITY)
+		snprintf(check.found, sizeof(check.found), "unlimited: %s", limit->why);
 	else
 		snprintf(check.found, sizeof(check.found), "%llu: %s",
-			 (unsigned long long)limit.rlim_cur, why);
+			 (unsigned long long)value.rlim_cur, limit->why);
 	say(&check, fn, user);
 }
 
@@ -141,10 +155,10 @@ static void check_yama(check_fn fn, void *user)
 		check.result = CHECK_OK;
 		snprintf(check.found, sizeof(check.found), "not here");
 	} else {
-		int scope = atoi(text);
+		long scope = strtol(text, NULL, 10);
 
 		check.result = scope <= 1 || geteuid() == 0 ? CHECK_OK : CHECK_NO;
-		snprintf(check.found, sizeof(check.found), "%d%s", scope,
+		snprintf(check.found, sizeof(check.found), "%ld%s", scope,
 			 scope == 1 ? ": own children can be recorded" : "");
 		if (check.result == CHECK_NO)
 			snprintf(check.knob, sizeof(check.knob),
@@ -192,11 +206,7 @@ bool event_checks(check_fn fn, void *user)
 	event |= check_event(&pmu, cycle_kind, "cycles", fn, user);
 	check_yama(fn, user);
 	check_seccomp(fn, user);
-	check_limit("rlimit_sigpending", "Pending signals (ulimit -i)", RLIMIT_SIGPENDING,
-		    "a CPU timer takes one a thread", fn, user);
-	check_limit("rlimit_nofile", "Open files (ulimit -n)", RLIMIT_NOFILE,
-		    "a perf event takes one a thread, of the recorder's", fn, user);
-	check_limit("rlimit_memlock", "Locked memory (ulimit -l)", RLIMIT_MEMLOCK,
-		    "not needed by these triggers", fn, user);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		check_limit(&limits[i], fn, user);
 	return timer || (sigtrap && event);
 }

@@ -15,14 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NS_PER_S	  1000000000ull
-#define CLOCK_PERIOD_NS	  1000000
-#define CYCLES_PERIOD	  2000003
-#define CACHE_PERIOD	  10007
-#define FAULT_PERIOD	  101
-#define RARE_PERIOD	  1	/* major faults, alignment and emulation traps */
-#define CLOCK_MIN_GAP_NS  20000 /* half of what such a tick costs in a virtual machine */
-#define COUNT_MIN_GAP_NS  2000
+#define NS_PER_S	 1000000000ull
+#define CLOCK_PERIOD_NS	 1000000
+#define CYCLES_PERIOD	 2000003
+#define CACHE_PERIOD	 10007
+#define FAULT_PERIOD	 101
+#define RARE_PERIOD	 1     /* major faults, alignment and emulation traps */
+#define CLOCK_MIN_GAP_NS 20000 /* half of what such a tick costs in a virtual machine */
+#define COUNT_MIN_GAP_NS 2000
 
 static void add_note(struct event_choice *choice, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -85,9 +85,10 @@ static int asked_period(const struct event_request *request, bool clock, uint64_
 	if (request->frequency > NS_PER_S)
 		return errbuf_set(err, -EINVAL, "-F takes 1 to 1000000000 a second");
 	if (request->frequency && !clock)
-		return errbuf_set(err, -EINVAL,
-				  "-F needs an event that is counted in time; for this one give the "
-				  "number of events per sample with -c PERIOD");
+		return errbuf_set(
+			err, -EINVAL,
+			"-F needs an event that is counted in time; for this one give the "
+			"number of events per sample with -c PERIOD");
 	*ret_period = request->frequency ? NS_PER_S / request->frequency : request->period;
 	return 0;
 }
@@ -104,10 +105,11 @@ static int choose_cpu_time(const struct event_request *request, uint32_t tick_ns
 	choice->trigger = TRIGGER_CPU_TIMER;
 	choice->min_gap_ns = 0; /* the tick limits it */
 	if (choice->period && choice->period < tick_ns)
-		add_note(choice,
-			 "%s is sampled every %.3g ms, the scheduler's tick, not every %.3g ms: CPU "
-			 "timers expire no oftener; -e cpu-clock does where perf events are allowed",
-			 EVENT_CPU_TIME, tick_ns / 1e6, (double)choice->period / 1e6);
+		add_note(
+			choice,
+			"%s is sampled every %.3g ms, the scheduler's tick, not every %.3g ms: CPU "
+			"timers expire no oftener; -e cpu-clock does where perf events are allowed",
+			EVENT_CPU_TIME, tick_ns / 1e6, (double)choice->period / 1e6);
 	if (choice->period < tick_ns)
 		choice->period = tick_ns;
 	add_note(choice, "Waiting is not seen: only CPU time is sampled");
@@ -123,9 +125,11 @@ static int choose_perf(const struct event_request *request, struct event_choice 
 	if (code)
 		return code;
 	if (strlen(request->name) >= sizeof(choice->name))
-		return errbuf_set(err, -EINVAL, "'%s' is longer than the %zu characters of an "
-				  "event's name", request->name, sizeof(choice->name) - 1);
-	strcpy(choice->name, request->name);
+		return errbuf_set(err, -EINVAL,
+				  "'%s' is longer than the %zu characters of an "
+				  "event's name",
+				  request->name, sizeof(choice->name) - 1);
+	snprintf(choice->name, sizeof(choice->name), "%s", request->name);
 	choice->unit = clock ? "ns" : "events";
 	choice->trigger = TRIGGER_PERF_SIGTRAP;
 	choice->min_gap_ns = clock ? CLOCK_MIN_GAP_NS : COUNT_MIN_GAP_NS;
@@ -133,7 +137,8 @@ static int choose_perf(const struct event_request *request, struct event_choice 
 		choice->period = event_default_period(&choice->perf);
 	if (clock && choice->period < EVENT_CLOCK_MIN_NS) {
 		choice->period = EVENT_CLOCK_MIN_NS;
-		add_note(choice, "%s is sampled every %d us: the kernel's clocks go no faster",
+		add_note(choice,
+			 "%s is sampled every %d us: a faster clock would starve the program",
 			 choice->name, EVENT_CLOCK_MIN_NS / 1000);
 	}
 	code = perf_allowed(&choice->perf);

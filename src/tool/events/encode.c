@@ -33,8 +33,8 @@ static int load_libpfm(struct libpfm *ret_libpfm, struct errbuf *err)
 				  "Cannot load " LIBPFM " for the names of perf events: install "
 				  "libpfm4, or use -e " EVENT_CPU_TIME);
 	libpfm.initialize = (__typeof__(pfm_initialize) *)dlsym(handle, "pfm_initialize");
-	libpfm.encode = (__typeof__(pfm_get_os_event_encoding) *)dlsym(
-		handle, "pfm_get_os_event_encoding");
+	libpfm.encode =
+		(__typeof__(pfm_get_os_event_encoding) *)dlsym(handle, "pfm_get_os_event_encoding");
 	libpfm.strerror = (__typeof__(pfm_strerror) *)dlsym(handle, "pfm_strerror");
 	if (!libpfm.initialize || !libpfm.encode || !libpfm.strerror)
 		return errbuf_set(err, -ELIBACC, LIBPFM " lacks a function that is needed");
@@ -138,8 +138,7 @@ int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock, 
 	if (code)
 		return code;
 	*ret_kind = kind;
-	*ret_clock = kind.type == PERF_TYPE_SOFTWARE &&
-		     (kind.config == PERF_COUNT_SW_CPU_CLOCK ||
-		      kind.config == PERF_COUNT_SW_TASK_CLOCK);
+	*ret_clock = kind.type == PERF_TYPE_SOFTWARE && (kind.config == PERF_COUNT_SW_CPU_CLOCK ||
+							 kind.config == PERF_COUNT_SW_TASK_CLOCK);
 	return 0;
 }

@@ -26,7 +26,7 @@
 #define EVENT_NAME_BYTES   32 /* as struct memory_event */
 #define EVENT_NOTES_MAX	   3
 #define EVENT_NOTE_BYTES   256
-#define EVENT_CLOCK_MIN_NS 10000 /* the kernel's own floor for software clocks */
+#define EVENT_CLOCK_MIN_NS 30000 /* below it a timer of a virtual machine starves the program */
 
 /* What the user asked for; 0 or NULL: not said. */
 struct event_request {
@@ -53,8 +53,7 @@ struct event_choice {
  * Returns 0; -ENOENT: no such event; -ENOTSUP: it cannot be sampled this way (the sentence says
  * why); -ELIBACC: libpfm4 is not there.
  */
-int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock,
-		 struct errbuf *err);
+int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock, struct errbuf *err);
 
 /** event_default_period - the period where neither -c nor -F was given */
 uint64_t event_default_period(const struct perf_kind *kind);

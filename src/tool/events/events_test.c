@@ -139,7 +139,7 @@ static void test_choose__software_events_where_allowed(void **state)
 	assert_false(noted("Kernel time"));
 	assert_int_equal(choose("cpu-clock", 1, 0), 0);
 	assert_int_equal(choice.period, EVENT_CLOCK_MIN_NS);
-	assert_true(noted("no faster"));
+	assert_true(noted("starve"));
 }
 
 static void test_choose__default_follows_the_pmu(void **state)

@@ -5,12 +5,30 @@
 #include <stdio.h>
 
 static const char *const listed[] = {
-	"cpu-clock",	"task-clock",	  "page-faults",      "minor-faults",
-	"major-faults", "alignment-faults", "emulation-faults", "cycles",
-	"instructions", "ref-cycles",	  "bus-cycles",	      "cache-references",
-	"cache-misses", "branch-instructions", "branch-misses", "stalled-cycles-frontend",
-	"stalled-cycles-backend", "L1-dcache-loads", "L1-dcache-load-misses", "LLC-loads",
-	"LLC-load-misses", "dTLB-loads", "dTLB-load-misses", "iTLB-load-misses",
+	"cpu-clock",
+	"task-clock",
+	"page-faults",
+	"minor-faults",
+	"major-faults",
+	"alignment-faults",
+	"emulation-faults",
+	"cycles",
+	"instructions",
+	"ref-cycles",
+	"bus-cycles",
+	"cache-references",
+	"cache-misses",
+	"branch-instructions",
+	"branch-misses",
+	"stalled-cycles-frontend",
+	"stalled-cycles-backend",
+	"L1-dcache-loads",
+	"L1-dcache-load-misses",
+	"LLC-loads",
+	"LLC-load-misses",
+	"dTLB-loads",
+	"dTLB-load-misses",
+	"iTLB-load-misses",
 };
 
 static void list_one(const char *name, event_row_fn row, void *user)

@@ -46,13 +46,16 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct shad
 		shadow->fds[i] = -1;
 	for (uint32_t i = 0; i < request->nr_events && !code; i++) {
 		const struct event_choice *event = &request->events[i];
+		struct perf_sampling sampling = {.kind = event->perf,
+						 .period = event->period,
+						 .first_period = 1 + draw(recorder, event->period),
+						 .sig_data =
+							 perf_cookie(index, i, slot->generation)};
 
 		if (event->trigger != TRIGGER_PERF_SIGTRAP)
 			continue;
-		shadow->first[i] = 1 + draw(recorder, event->period);
-		code = perf_open_sampling(&event->perf, (pid_t)slot->tid, event->period,
-					  shadow->first[i], perf_cookie(index, i, slot->generation),
-					  &shadow->fds[i]);
+		shadow->first[i] = sampling.first_period;
+		code = perf_open_sampling(&sampling, (pid_t)slot->tid, &shadow->fds[i]);
 	}
 	for (uint32_t i = 0; i < request->nr_events && !code; i++) {
 		if (shadow->fds[i] >= 0)

@@ -102,7 +102,8 @@ static int begin_event(struct definitions *definitions, enum ctf_definition_id i
 	int code = 0;
 
 	if (definitions->used >= PACKET_BYTES)
-		(void)definitions_flush(definitions); /* a failure shows at the next one that counts */
+		(void)definitions_flush(
+			definitions); /* a failure shows at the next one that counts */
 	code = reserve(definitions, 13 + bytes);
 	if (code)
 		return code;
@@ -318,7 +319,8 @@ static size_t character_length(const unsigned char *at)
 /* A name from the target or the kernel: bytes that are no text are shown as \xNN. */
 static char *clean(const char *bytes)
 {
-	char *text = malloc(4 * strlen(bytes) + 1), *to = text;
+	size_t room = 4 * strlen(bytes) + 1;
+	char *text = malloc(room), *to = text;
 
 	while (text && *bytes) {
 		size_t length = character_length((const unsigned char *)bytes);
@@ -326,7 +328,8 @@ static char *clean(const char *bytes)
 		if (length)
 			to = mempcpy(to, bytes, length);
 		else
-			to += sprintf(to, "\\x%02x", (unsigned char)*bytes);
+			to += snprintf(to, room - (size_t)(to - text), "\\x%02x",
+				       (unsigned char)*bytes);
 		bytes += length ? length : 1;
 	}
 	if (text)

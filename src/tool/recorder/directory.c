@@ -111,21 +111,26 @@ static int make_way(const char *path, bool *ret_moved, struct errbuf *err)
 	if (is_empty_directory(path))
 		return 0;
 	if (!is_recording(path))
-		return errbuf_set(err, -EEXIST,
-				  "%s exists and is no recording of pathprof: name another place with "
-				  "-o", path);
+		return errbuf_set(
+			err, -EEXIST,
+			"%s exists and is no recording of pathprof: name another place with "
+			"-o",
+			path);
 	snprintf(old, sizeof(old), "%s.old", path);
 	if (!lstat(old, &status)) {
 		if (!is_recording(old) && !is_empty_directory(old))
-			return errbuf_set(err, -EEXIST,
-					  "%s is to be moved to %s, which exists and is no recording of "
-					  "pathprof: name another place with -o", path, old);
+			return errbuf_set(
+				err, -EEXIST,
+				"%s is to be moved to %s, which exists and is no recording of "
+				"pathprof: name another place with -o",
+				path, old);
 		code = remove_recording(old);
 		if (code)
-			return errbuf_set(err, code,
-					  "Cannot remove the older recording %s: %s", old,
+			return errbuf_set(err, code, "Cannot remove the older recording %s: %s",
+					  old,
 					  code == -ENOTEMPTY ? "it holds files that are not a "
-							       "recording's" : strerror(-code));
+							       "recording's"
+							     : strerror(-code));
 	}
 	if (rename(path, old))
 		return errbuf_set(err, -errno, "Cannot move %s to %s: %s", path, old,
@@ -149,8 +154,10 @@ static int absolute(const char *path, char ret_path[PATH_MAX], struct errbuf *er
 				  strerror(errno));
 	if ((size_t)snprintf(ret_path, PATH_MAX, "%s%s%.*s", here, here[0] ? "/" : "", (int)length,
 			     path) >= PATH_MAX - 64)
-		return errbuf_set(err, -ENAMETOOLONG, "The path of the recording, %.200s..., is too "
-				  "long", path);
+		return errbuf_set(err, -ENAMETOOLONG,
+				  "The path of the recording, %.200s..., is too "
+				  "long",
+				  path);
 	return 0;
 }
 
@@ -165,16 +172,20 @@ int directory_create(const char *path, struct directory *ret_directory, struct e
 	if (code)
 		return code;
 	if (mkdir(made.path, 0777) && errno != EEXIST)
-		return errbuf_set(err, -errno,
-				  "Cannot make the recording's directory %s: %s; name another place "
-				  "with -o", path, strerror(errno));
+		return errbuf_set(
+			err, -errno,
+			"Cannot make the recording's directory %s: %s; name another place "
+			"with -o",
+			path, strerror(errno));
 	made.fd = open(made.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (made.fd < 0 || mkdirat(made.fd, "ust", 0777) ||
 	    (made.ust_fd = openat(made.fd, "ust", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 		code = -errno;
 		directory_close(&made);
-		return errbuf_set(err, code, "Cannot write to the recording's directory %s: %s; name "
-				  "another place with -o", path, strerror(-code));
+		return errbuf_set(err, code,
+				  "Cannot write to the recording's directory %s: %s; name "
+				  "another place with -o",
+				  path, strerror(-code));
 	}
 	*ret_directory = made;
 	return 0;

@@ -31,7 +31,8 @@ uint32_t drain_slots_in_use(struct recorder *recorder)
 	for (uint32_t i = recorder->slots_seen; i < nr_slots && ahead < SLOTS_AHEAD; i++) {
 		ahead++;
 		if (atomic_load_explicit(&memory->slots[i].state, memory_order_acquire) ==
-			    SLOT_FREE && !memory->slots[i].generation)
+			    SLOT_FREE &&
+		    !memory->slots[i].generation)
 			continue;
 		recorder->slots_seen = i + 1;
 		ahead = 0;

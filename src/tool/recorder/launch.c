@@ -36,12 +36,12 @@ static void taken_signals(sigset_t *set)
 	sigaddset(set, SIGHUP);
 }
 
-int launch_signals(sigset_t *ret_before)
+int launch_signals(struct recorder *recorder)
 {
 	sigset_t set;
 
 	taken_signals(&set);
-	return -pthread_sigmask(SIG_BLOCK, &set, ret_before);
+	return -pthread_sigmask(SIG_BLOCK, &set, &recorder->inherited.mask);
 }
 
 /* The two variables of agent/guard/handshake.h. Only in the child, which has its own copy. */
@@ -65,16 +65,9 @@ static int set_environment(const struct recorder *recorder)
 	return code ? -ENOMEM : 0;
 }
 
-/* What the child undoes of the recorder's own comfort. */
-struct before {
-	const sigset_t *mask;
-	struct rlimit files;
-	struct sigaction pipe, file_size;
-};
-
-static _Noreturn void child(const struct recorder *recorder, const struct before *before,
-			    int error_fd)
+static _Noreturn void child(const struct recorder *recorder, int error_fd)
 {
+	const struct inherited *before = &recorder->inherited;
 	char **command = recorder->request->command;
 	int error = 0;
 
@@ -83,7 +76,7 @@ static _Noreturn void child(const struct recorder *recorder, const struct before
 	setrlimit(RLIMIT_NOFILE, &before->files);
 	sigaction(SIGPIPE, &before->pipe, NULL);
 	sigaction(SIGXFSZ, &before->file_size, NULL);
-	sigprocmask(SIG_SETMASK, before->mask, NULL);
+	sigprocmask(SIG_SETMASK, &before->mask, NULL);
 	if (!error) {
 		execvp(command[0], command);
 		error = errno;
@@ -93,12 +86,13 @@ static _Noreturn void child(const struct recorder *recorder, const struct before
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-/* One perf event a thread, plus streams: what the hard limit allows. */
-static void prepare_self(struct before *before)
+void launch_prepare(struct recorder *recorder)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	struct rlimit files = {0};
+	struct inherited *before = &recorder->inherited;
+	struct rlimit files;
 
+	/* A perf event takes a descriptor a thread. */
 	getrlimit(RLIMIT_NOFILE, &before->files);
 	files = before->files;
 	files.rlim_cur = files.rlim_max;
@@ -107,20 +101,18 @@ static void prepare_self(struct before *before)
 	sigaction(SIGXFSZ, &ignore, &before->file_size); /* a full quota is a short write */
 }
 
-int launch(struct recorder *recorder, const sigset_t *mask, int *ret_not_run, struct errbuf *err)
+int launch(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 {
 	const char *name = recorder->request->command[0];
-	struct before before = {.mask = mask};
 	int pipe_fds[2], error = 0;
 	ssize_t length;
 	pid_t pid;
 
 	if (pipe2(pipe_fds, O_CLOEXEC))
 		return errbuf_set(err, -errno, "Cannot make a pipe: %s", strerror(errno));
-	prepare_self(&before);
 	pid = fork();
 	if (pid == 0)
-		child(recorder, &before, pipe_fds[1]);
+		child(recorder, pipe_fds[1]);
 	if (pid < 0)
 		error = errno;
 	close(pipe_fds[1]);
@@ -218,8 +210,10 @@ int launch_wait(struct recorder *recorder, struct errbuf *err)
 	taken_signals(&set);
 	polled[POLL_PROCESS].fd = pidfd_open(recorder->root_pid, 0);
 	if (polled[POLL_PROCESS].fd < 0)
-		return errbuf_set(err, -errno, "Cannot watch the program: pidfd_open: %s; Linux 5.3 "
-				  "or later is needed", strerror(errno));
+		return errbuf_set(err, -errno,
+				  "Cannot watch the program: pidfd_open: %s; Linux 5.3 "
+				  "or later is needed",
+				  strerror(errno));
 	polled[POLL_SIGNALS].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	polled[POLL_TIMER].fd = start_timer(recorder);
 	polled[POLL_ABSTRACT].fd = recorder->listen_fds[0];

@@ -24,17 +24,20 @@ static json_t *text(const char *bytes)
 {
 	json_t *string = json_string(bytes);
 	char *shown, *at;
+	size_t room;
 
 	if (string)
 		return string;
-	at = shown = malloc(4 * strlen(bytes) + 1);
+	room = 4 * strlen(bytes) + 1;
+	at = shown = malloc(room);
 	if (!shown)
 		return json_null();
 	for (; *bytes; bytes++) {
 		if ((unsigned char)*bytes < 0x80)
 			*at++ = *bytes;
 		else
-			at += sprintf(at, "\\x%02x", (unsigned char)*bytes);
+			at += snprintf(at, room - (size_t)(at - shown), "\\x%02x",
+				       (unsigned char)*bytes);
 	}
 	*at = 0;
 	string = json_string(shown);
@@ -197,8 +200,8 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 static int write_text(int directory_fd, const char *body, struct errbuf *err)
 {
 	size_t length = strlen(body);
-	int fd = openat(directory_fd, "manifest.json.new",
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = openat(directory_fd, "manifest.json.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			0666);
 	int code = 0;
 
 	if (fd < 0)
@@ -233,6 +236,7 @@ int manifest_write(const struct recorder *recorder, bool complete, uint64_t unse
 	code = write_text(recorder->directory.fd, body, err);
 	free(body);
 	if (code)
-		errbuf_prepend(err, code, "Cannot write %s/manifest.json", recorder->directory.path);
+		errbuf_prepend(err, code, "Cannot write %s/manifest.json",
+			       recorder->directory.path);
 	return code;
 }

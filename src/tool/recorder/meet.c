@@ -45,8 +45,8 @@ static int listen_path(int directory_fd)
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/socket",
 		 directory_fd);
-	if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-			listen(fd, BACKLOG))) {
+	if (fd >= 0 &&
+	    (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG))) {
 		close(fd);
 		fd = -1;
 	}
@@ -78,9 +78,8 @@ void meet_accept(struct recorder *recorder, int listen_fd)
 
 static void reply(int fd, enum handshake_verdict verdict, int memory_fd)
 {
-	struct handshake_reply answer = {.magic = HANDSHAKE_MAGIC,
-					 .version = HANDSHAKE_VERSION,
-					 .verdict = verdict};
+	struct handshake_reply answer = {
+		.magic = HANDSHAKE_MAGIC, .version = HANDSHAKE_VERSION, .verdict = verdict};
 	struct iovec part = {&answer, sizeof(answer)};
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];

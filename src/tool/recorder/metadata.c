@@ -93,7 +93,8 @@ static const char definition_events[] =
 	"	fields := struct {\n"
 	"		uint32_t slot; uint32_t pid; uint32_t tid;\n"
 	"		uint64_t start_ns; uint64_t end_ns; uint64_t cpu_ns; uint64_t samples;\n"
-	"		uint64_t lost; uint64_t overrun; uint64_t voluntary_switches; string name;\n"
+	"		uint64_t lost; uint64_t overrun; uint64_t voluntary_switches; string "
+	"name;\n"
 	"	};\n"
 	"};\n"
 	"event {\n"
@@ -150,15 +151,19 @@ static void put_head(FILE *out, const struct recorder *recorder)
 	if (!uname(&system)) {
 		fprintf(out, "env {\n	hostname = ");
 		put_quoted(out, system.nodename);
-		fprintf(out, ";\n	tracer_name = \"pathprof\";\n	tracer_version = \"%s\";\n"
-			     "	sysname = \"Linux\";\n	kernel_release = ", PATHPROF_VERSION);
+		fprintf(out,
+			";\n	tracer_name = \"pathprof\";\n	tracer_version = \"%s\";\n"
+			"	sysname = \"Linux\";\n	kernel_release = ",
+			PATHPROF_VERSION);
 		put_quoted(out, system.release);
 		fprintf(out, ";\n};\n\n");
 	}
 	fprintf(out, "clock {\n	name = \"monotonic\";\n");
 	put_boot_id(out);
-	fprintf(out, "	description = \"CLOCK_MONOTONIC\";\n	freq = 1000000000;\n"
-		     "	offset = %lld;\n};\n\n%s", (long long)recorder->clock_offset_ns, layout);
+	fprintf(out,
+		"	description = \"CLOCK_MONOTONIC\";\n	freq = 1000000000;\n"
+		"	offset = %lld;\n};\n\n%s",
+		(long long)recorder->clock_offset_ns, layout);
 }
 
 static void put_sample_event(FILE *out, uint32_t id, const char *kind, const char *event,
@@ -169,8 +174,9 @@ static void put_sample_event(FILE *out, uint32_t id, const char *kind, const cha
 	snprintf(name, sizeof(name), "%s:%s", kind, event);
 	fprintf(out, "event {\n	name = ");
 	put_quoted(out, name);
-	fprintf(out, "; id = %u; stream_id = 0;\n"
-		     "	fields := struct { uint32_t native; uint32_t python; %s count; };\n};\n",
+	fprintf(out,
+		"; id = %u; stream_id = 0;\n"
+		"	fields := struct { uint32_t native; uint32_t python; %s count; };\n};\n",
 		id, count_type);
 }
 
@@ -206,8 +212,8 @@ int metadata_write(const struct recorder *recorder, struct errbuf *err)
 
 	if (!text)
 		return errbuf_set(err, -ENOMEM, "Out of memory");
-	fd = openat(recorder->directory.ust_fd, "metadata",
-		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = openat(recorder->directory.ust_fd, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		    0666);
 	written = fd < 0 ? -1 : write(fd, text, length);
 	if (written != (ssize_t)length)
 		code = errbuf_set(err, written < 0 ? -errno : -ENOSPC,

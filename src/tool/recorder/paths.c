@@ -42,8 +42,8 @@ static bool find_file(const char *base, const char *pattern, char ret_path[PATH_
 int paths_agent(char ret_path[PATH_MAX], struct errbuf *err)
 {
 	static const char *const patterns[] = {
-		"../../agent/" AGENT_FILE,	  "src/agent/" AGENT_FILE,
-		"../lib/pathprof/" AGENT_FILE,	  "../lib/*/pathprof/" AGENT_FILE,
+		"../../agent/" AGENT_FILE,	 "src/agent/" AGENT_FILE,
+		"../lib/pathprof/" AGENT_FILE,	 "../lib/*/pathprof/" AGENT_FILE,
 		"../lib64/pathprof/" AGENT_FILE,
 	};
 	const char *override = getenv(AGENT_VARIABLE);
@@ -63,14 +63,18 @@ int paths_agent(char ret_path[PATH_MAX], struct errbuf *err)
 		found = find_file(base, patterns[i], path);
 	if (!found)
 		return errbuf_set(err, -ENOENT,
-				  "Cannot find the agent, " AGENT_FILE ", beside or under the prefix "
-				  "of %s: build or install it", base);
+				  "Cannot find the agent, " AGENT_FILE
+				  ", beside or under the prefix "
+				  "of %s: build or install it",
+				  base);
 	/* The loader splits LD_PRELOAD at both, and knows no quoting. */
 	if (strpbrk(path, ": "))
-		return errbuf_set(err, -EINVAL,
-				  "The agent's path, %s, holds a space or a colon, which LD_PRELOAD "
-				  "cannot: move or install pathprof elsewhere", path);
-	strcpy(ret_path, path);
+		return errbuf_set(
+			err, -EINVAL,
+			"The agent's path, %s, holds a space or a colon, which LD_PRELOAD "
+			"cannot: move or install pathprof elsewhere",
+			path);
+	memcpy(ret_path, path, strlen(path) + 1);
 	return 0;
 }
 
@@ -96,7 +100,7 @@ int paths_command(const char *name, char ret_path[PATH_MAX])
 				     path, end > path ? "/" : "", name) < sizeof(candidate) &&
 		    !access(candidate, F_OK)) {
 			if (is_executable_file(candidate)) {
-				strcpy(ret_path, candidate);
+				memcpy(ret_path, candidate, strlen(candidate) + 1);
 				return 0;
 			}
 			result = -EACCES;

@@ -22,6 +22,9 @@
 
 #define PREFAULT_PAGES 2 /* of each region: the start-up touches no more */
 
+_Static_assert(RECORD_MEMORY_MIN == MEMORY_BYTES_MIN, "told to users");
+_Static_assert(RECORD_MEMORY_DEFAULT == MEMORY_BYTES_DEFAULT, "told to users");
+
 uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -73,20 +76,25 @@ static int64_t clock_offset(void)
 	return offset;
 }
 
+static void put_hex(char *to, size_t room, const uint8_t *bytes, size_t number)
+{
+	for (size_t i = 0; i < number && 2 * i + 2 < room; i++)
+		snprintf(to + 2 * i, room - 2 * i, "%02x", bytes[i]);
+}
+
 static int draw_identity(struct recorder *recorder, struct errbuf *err)
 {
 	uint8_t bytes[16 + 16 + 8 + 8];
+	char name[17];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return errbuf_set(err, -EIO, "Cannot get random bytes: %s", strerror(errno));
 	memcpy(recorder->uuid, bytes, 16);
 	recorder->uuid[6] = (uint8_t)((recorder->uuid[6] & 0x0f) | 0x40); /* RFC 4122, random */
 	recorder->uuid[8] = (uint8_t)((recorder->uuid[8] & 0x3f) | 0x80);
-	for (int i = 0; i < 16; i++)
-		sprintf(recorder->secret + 2 * i, "%02x", bytes[16 + i]);
-	sprintf(recorder->abstract_name, "pathprof-");
-	for (int i = 0; i < 8; i++)
-		sprintf(recorder->abstract_name + 9 + 2 * i, "%02x", bytes[32 + i]);
+	put_hex(recorder->secret, sizeof(recorder->secret), bytes + 16, 16);
+	put_hex(name, sizeof(name), bytes + 32, 8);
+	snprintf(recorder->abstract_name, sizeof(recorder->abstract_name), "pathprof-%s", name);
 	memcpy(&recorder->random, bytes + 40, 8);
 	recorder->random |= 1; /* xorshift stays at 0 */
 	return 0;
@@ -113,10 +121,30 @@ static void fill_header(struct recorder *recorder)
 	atomic_store(&header->recording, request->delay_ns ? 0 : 1);
 }
 
+/* A limit on the size of files also meets the memory's, which is none on a disk. */
+static int create_unlimited(struct recorder *recorder, const struct memory_sizes *sizes,
+			    struct errbuf *err)
+{
+	struct rlimit limit, raised;
+	int code;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	raised = limit;
+	raised.rlim_cur = raised.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &raised);
+	code = memory_create(sizes, &recorder->memory, &recorder->memory_fd, err);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	if (code == -EFBIG)
+		return errbuf_prepend(err, code,
+				      "The hard limit of file sizes (ulimit -Hf) is in "
+				      "the way: raise it or lower --memory");
+	return code;
+}
+
 static int make_memory(struct recorder *recorder, struct errbuf *err)
 {
 	struct memory_sizes sizes = memory_sizes_for(recorder->request->memory_bytes);
-	int code = memory_create(&sizes, &recorder->memory, &recorder->memory_fd, err);
+	int code = create_unlimited(recorder, &sizes, err);
 
 	if (code)
 		return code;
@@ -133,12 +161,15 @@ static int make_memory(struct recorder *recorder, struct errbuf *err)
 /* Everything that must be there before the program runs. */
 static int prepare(struct recorder *recorder, struct errbuf *err)
 {
-	int code = draw_identity(recorder, err);
+	int code;
+
+	launch_prepare(recorder);
+	code = draw_identity(recorder, err);
 
 	if (!code)
 		code = make_memory(recorder, err);
-	if (!code && definitions_init(&recorder->definitions, recorder->directory.ust_fd,
-				      recorder->uuid))
+	if (!code &&
+	    definitions_init(&recorder->definitions, recorder->directory.ust_fd, recorder->uuid))
 		code = errbuf_set(err, -ENOMEM, "Out of memory");
 	if (!code)
 		code = metadata_write(recorder, err);
@@ -155,8 +186,7 @@ static void read_exit_status(struct recorder *recorder)
 
 	if (waitid(P_PID, (id_t)recorder->root_pid, &info, WEXITED | WNOWAIT))
 		return;
-	recorder->exit_status =
-		info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+	recorder->exit_status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
 /* The program is a zombie. Returns whether all was written. */
@@ -168,11 +198,13 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	atomic_store(&recorder->memory.header->closed, 1);
 	read_exit_status(recorder);
 	if (!recorder->agent_came)
-		note(recorder, "'%s' did not load the agent, nothing of it was recorded: it is linked "
-			       "statically, set-uid, or for another architecture or C library",
+		note(recorder,
+		     "'%s' did not load the agent, nothing of it was recorded: it is linked "
+		     "statically, set-uid, or for another architecture or C library",
 		     recorder->request->command[0]);
 	else if (!recorder->nr_interpreters)
-		note(recorder, "No Python interpreter was seen in '%s': samples have no Python frames",
+		note(recorder,
+		     "No Python interpreter was seen in '%s': samples have no Python frames",
 		     recorder->request->command[0]);
 	drain_end_image(recorder, recorder->end_ns);
 	*ret_unseen_cpu_ns = threads_finish(recorder);
@@ -198,7 +230,7 @@ static void fill_result(struct recorder *recorder, struct record_result *result)
 	result->bytes = drain_bytes(recorder);
 	memcpy(result->lost, recorder->totals.lost, sizeof(result->lost));
 	memcpy(result->degraded, recorder->totals.degraded, sizeof(result->degraded));
-	strcpy(result->directory, recorder->directory.path);
+	memcpy(result->directory, recorder->directory.path, sizeof(result->directory));
 	memcpy(result->notes, recorder->notes, sizeof(result->notes));
 	result->nr_notes = recorder->nr_notes;
 	recorder->nr_notes = 0; /* handed over */
@@ -225,13 +257,12 @@ static void release(struct recorder *recorder)
 /* From fork to the zombie. */
 static int run(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 {
-	sigset_t mask;
-	int code = launch_signals(&mask);
+	int code = launch_signals(recorder);
 
 	if (code)
 		return errbuf_set(err, code, "Cannot block signals: %s", strerror(-code));
 	recorder->start_ns = now_ns();
-	code = launch(recorder, &mask, ret_not_run, err);
+	code = launch(recorder, ret_not_run, err);
 	if (code)
 		return code;
 	code = service_start(recorder, err);

@@ -31,6 +31,10 @@
 #define RECORDING_DIRECTORY "pathprof.data"
 #define NOTES_MAX	    32
 
+/* Bounds of the shared memory, as core/memory has them. */
+#define RECORD_MEMORY_MIN     (8ull << 20)
+#define RECORD_MEMORY_DEFAULT (256ull << 20)
+
 struct record_request {
 	char **command; /* ends with NULL */
 	const char *directory;
@@ -39,7 +43,8 @@ struct record_request {
 	uint64_t memory_bytes;
 	uint64_t delay_ns;    /* sampling begins that much after the start */
 	uint64_t duration_ns; /* and lasts that long; 0: to the end */
-	/* Something the user should know at once; may be NULL. Called from recorder_run()'s thread. */
+	/* Something the user should know at once; may be NULL. Called from recorder_run()'s thread.
+	 */
 	void (*tell)(void *user, const char *sentence);
 	void *user;
 };

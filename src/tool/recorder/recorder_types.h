@@ -10,7 +10,9 @@
 #define PATHPROF_TOOL_RECORDER_RECORDER_TYPES_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "agent/guard/handshake.h"
@@ -40,7 +42,7 @@ struct definitions {
 	uint64_t begin_ns, last_ns;
 	uint64_t seq;
 	uint64_t file_bytes;
-	uint32_t nodes_done, codes_done; /* ids below were written, or are in the holes */
+	uint32_t nodes_done, codes_done;   /* ids below were written, or are in the holes */
 	uint32_t *node_holes, *code_holes; /* reserved, but not committed when we came by */
 	size_t nr_node_holes, nr_code_holes;
 	uint64_t dropped; /* definitions that could not be kept for a full disk */
@@ -86,15 +88,24 @@ struct totals {
 	uint64_t degraded[NR_DEGRADED_REASONS];
 	uint64_t event_count[EVENTS_MAX];
 	uint64_t handler_ns;
-	uint64_t known_cpu_ns;	 /* sum over the threads whose CPU time is known */
-	uint64_t leader_cpu_ns;	 /* what of it was the leader's: one thread over all images */
+	uint64_t known_cpu_ns;	  /* sum over the threads whose CPU time is known */
+	uint64_t leader_cpu_ns;	  /* what of it was the leader's: one thread over all images */
 	uint64_t unknown_threads; /* ended without their CPU time being known */
 	uint64_t arm_refused;
+	bool leader_counted;
+};
+
+/* What we were started with, for the program to have as well. */
+struct inherited {
+	sigset_t mask;
+	struct rlimit files;
+	struct sigaction pipe, file_size;
 };
 
 struct recorder {
 	const struct record_request *request;
 	struct directory directory;
+	struct inherited inherited;
 	uint8_t uuid[16];
 	char secret[33];
 	char abstract_name[48];
@@ -153,8 +164,9 @@ int manifest_write(const struct recorder *recorder, bool complete, uint64_t unse
 		   struct errbuf *err);
 
 /* launch.c */
-int launch_signals(sigset_t *ret_before); /* block what we take by signalfd */
-int launch(struct recorder *recorder, const sigset_t *mask, int *ret_not_run, struct errbuf *err);
+void launch_prepare(struct recorder *recorder); /* our own limits and dispositions */
+int launch_signals(struct recorder *recorder);	/* block what we take by signalfd */
+int launch(struct recorder *recorder, int *ret_not_run, struct errbuf *err);
 int launch_wait(struct recorder *recorder, struct errbuf *err);
 
 /* meet.c */

@@ -43,8 +43,7 @@ static void put_losses(FILE *out, const struct record_result *result)
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++) {
 		if (result->lost[i])
 			fprintf(out, "  lost      %llu %s: %s\n",
-				(unsigned long long)result->lost[i], loss_key(i),
-				loss_sentence(i));
+				(unsigned long long)result->lost[i], loss_key(i), loss_sentence(i));
 	}
 	for (unsigned int i = 0; i < NR_DEGRADED_REASONS; i++) {
 		if (result->degraded[i])

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHILD_LISTS_MAX	  16 /* threads whose children are looked for */
+#define CHILD_LISTS_MAX	  16	      /* threads whose children are looked for */
 #define UNSEEN_WORTH_NOTE 10000000ull /* below it: exits and start-up */
 
 /* A small file of /proc, terminated. Returns its length or 0. */
@@ -96,7 +96,10 @@ static void add_counts(struct recorder *recorder, const struct slot *slot, uint6
 {
 	struct totals *totals = &recorder->totals;
 
-	totals->nr_threads++;
+	/* The leader has a record in each image; it is one thread. */
+	if (slot->tid != (uint32_t)recorder->root_pid || !totals->leader_counted)
+		totals->nr_threads++;
+	totals->leader_counted |= slot->tid == (uint32_t)recorder->root_pid;
 	totals->handler_ns += atomic_load(&slot->handler_ns);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		totals->lost[i] += atomic_load(&slot->lost[i]);
@@ -347,13 +350,13 @@ static void put_processes(struct recorder *recorder)
 
 static void put_root(struct recorder *recorder)
 {
-	struct process_record record = {.pid = (uint32_t)recorder->root_pid,
-					.ppid = (uint32_t)getpid(),
-					.start_ns = recorder->start_ns,
-					.recorded = recorder->agent_came,
-					.command = recorder->request->command[0],
-					.reason = recorder->agent_came ? ""
-								       : "it did not load the agent"};
+	struct process_record record = {
+		.pid = (uint32_t)recorder->root_pid,
+		.ppid = (uint32_t)getpid(),
+		.start_ns = recorder->start_ns,
+		.recorded = recorder->agent_came,
+		.command = recorder->request->command[0],
+		.reason = recorder->agent_came ? "" : "it did not load the agent"};
 
 	definitions_put_process(&recorder->definitions, &record);
 }
@@ -394,7 +397,8 @@ static uint64_t unseen_cpu_ns(struct recorder *recorder)
 	known = recorder->totals.known_cpu_ns;
 	if (recorder->totals.unknown_threads) {
 		note(recorder,
-		     "The CPU time of %llu threads that ended with the process is not known exactly",
+		     "The CPU time of %llu threads that ended with the process is not known "
+		     "exactly",
 		     (unsigned long long)recorder->totals.unknown_threads);
 		return 0;
 	}

@@ -3,5 +3,5 @@
 #include "tool/render/exporters.h"
 
 const struct exporter *const exporters[] = {
-	&html_exporter, &collapsed_exporter, &speedscope_exporter, &jsonl_exporter, NULL,
+	&flamegraph_exporter, &collapsed_exporter, &speedscope_exporter, &jsonl_exporter, NULL,
 };

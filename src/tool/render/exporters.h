@@ -8,6 +8,6 @@
 extern const struct exporter collapsed_exporter;
 extern const struct exporter speedscope_exporter;
 extern const struct exporter jsonl_exporter;
-extern const struct exporter html_exporter;
+extern const struct exporter flamegraph_exporter;
 
 #endif

@@ -191,7 +191,7 @@ static int write_page(const struct trace *trace, const char *template, FILE *out
 	return rc < 0 ? errbuf_set(err, rc, "Cannot write the page: out of memory") : 0;
 }
 
-static int html_write(const struct trace *trace, FILE *out, struct errbuf *err)
+static int flamegraph_write(const struct trace *trace, FILE *out, struct errbuf *err)
 {
 	char *template;
 	int rc = template_read("flamegraph.html", &template, err);
@@ -203,9 +203,9 @@ static int html_write(const struct trace *trace, FILE *out, struct errbuf *err)
 	return rc;
 }
 
-const struct exporter html_exporter = {
-	"html",
+const struct exporter flamegraph_exporter = {
+	"flamegraph",
 	"one self-contained page with flame graphs, for any browser",
 	false,
-	html_write,
+	flamegraph_write,
 };

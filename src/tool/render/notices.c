@@ -80,14 +80,14 @@ static void say_losses(struct list *list, const struct trace *trace)
 	uint64_t lost = lost_total(trace), all = lost + trace->nr_samples;
 
 	if (lost > 0)
-		say(list, "%s of %s %s left no sample (%s):", quantity_exact(lost).text,
+		say(list, "%s of %s %s (%s) left no sample.", quantity_exact(lost).text,
 		    quantity_exact(all).text, plural(all, "overflow", "overflows"),
 		    quantity_percent(lost, all).text);
 	for (size_t i = 0; i < trace->nr_lost; i++)
 		say(list, "%s lost: %s (%s).", quantity_exact(trace->lost[i].count).text,
 		    sentence_of(trace->lost[i].key, loss_key, loss_sentence), trace->lost[i].key);
 	for (size_t i = 0; i < trace->nr_degraded; i++)
-		say(list, "%s %s less than they could: %s (%s).",
+		say(list, "%s %s only part of the stack: %s (%s).",
 		    quantity_exact(trace->degraded[i].count).text,
 		    plural(trace->degraded[i].count, "sample shows", "samples show"),
 		    sentence_of(trace->degraded[i].key, degraded_key, degraded_sentence),

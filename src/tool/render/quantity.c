@@ -64,6 +64,18 @@ struct quantity quantity_time(uint64_t ns)
 	return three_digits(ns, times, sizeof(times) / sizeof(times[0]));
 }
 
+struct quantity quantity_period(uint64_t ns)
+{
+	struct quantity quantity;
+	size_t i = 0;
+
+	while (i + 1 < sizeof(times) / sizeof(times[0]) && ns && ns % times[i + 1].factor == 0)
+		i++;
+	snprintf(quantity.text, sizeof(quantity.text), "%llu%s",
+		 (unsigned long long)(ns / times[i].factor), times[i].unit);
+	return quantity;
+}
+
 struct quantity quantity_of(uint64_t number, bool is_time)
 {
 	return is_time ? quantity_time(number) : quantity_count(number);

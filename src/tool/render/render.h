@@ -33,7 +33,7 @@ struct text_options {
 	bool color;
 	unsigned int width; /* columns; 0: do not cut lines */
 	unsigned int limit; /* rows per table; 0: all */
-	bool per_thread;
+	bool per_thread;    /* each thread as well */
 	bool by_function, by_line, by_file; /* which tables */
 	bool tree, inverted; /* call tree, top-down or bottom-up */
 	double min_share;    /* tree branches below this share of the total are folded */

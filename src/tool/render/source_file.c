@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SOURCE_BYTES_MAX (64 << 20) /* generated code has megabytes; no source has more than this \
-				     */
+#define SOURCE_BYTES_MAX                                                         \
+	(64 << 20) /* generated code has megabytes; no source has more than this \
+		    */
 #define TAB_COLUMNS 8
 
 /* Nothing but a regular file is opened for good: a pipe would wait, a device would act. */

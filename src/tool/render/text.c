@@ -93,10 +93,9 @@ static int write_sections(const struct text *text, uint32_t wanted)
 	for (uint32_t event = 0; event < text->trace->nr_events && rc == 0; event++) {
 		if (wanted != PROFILE_ALL && wanted != event)
 			continue;
-		if (!text->options->per_thread) {
-			rc = write_section(text, event, PROFILE_ALL);
+		rc = write_section(text, event, PROFILE_ALL);
+		if (!text->options->per_thread)
 			continue;
-		}
 		for (uint32_t thread = 0; thread < text->trace->nr_threads && rc == 0; thread++)
 			rc = write_section(text, event, thread);
 	}

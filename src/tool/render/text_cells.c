@@ -43,12 +43,17 @@ void text_number_heads(const struct text *text)
 	fprintf(text->out, "%6s %9s  %6s %9s  ", "Self%", "~Self", "Total%", "~Total");
 }
 
+static void write_amount(const struct text *text, const struct section *section, uint64_t amount)
+{
+	fprintf(text->out, " %9s  ", amount ? quantity_of(amount, section->is_time).text : "0");
+}
+
 void text_numbers(const struct text *text, const struct section *section, const struct cost *cost)
 {
 	text_percent(text, cost->self_count, section->whole.count);
-	fprintf(text->out, " %9s  ", quantity_of(cost->self_count, section->is_time).text);
+	write_amount(text, section, cost->self_count);
 	text_percent(text, cost->total_count, section->whole.count);
-	fprintf(text->out, " %9s  ", quantity_of(cost->total_count, section->is_time).text);
+	write_amount(text, section, cost->total_count);
 }
 
 /* ":line" */

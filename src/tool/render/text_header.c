@@ -34,11 +34,15 @@ static int write_command(const struct text *text)
 static void write_host(const struct text *text)
 {
 	const struct trace *trace = text->trace;
-	char line[512];
+	const char *parts[] = {trace->host, trace->kernel, trace->cpu_model};
+	char line[512] = "not known";
+	size_t used = 0;
 
-	snprintf(line, sizeof(line), "%s%s%s%s%s", trace->host ? trace->host : "not known",
-		 trace->kernel ? ", " : "", trace->kernel ? trace->kernel : "",
-		 trace->cpu_model ? ", " : "", trace->cpu_model ? trace->cpu_model : "");
+	for (size_t i = 0; i < 3 && used < sizeof(line); i++) {
+		if (parts[i] && *parts[i])
+			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
+						 used ? ", " : "", parts[i]);
+	}
 	label(text, "Host");
 	display_write(text->out, line, SIZE_MAX, DISPLAY_CUT_END);
 	if (trace->nr_cpus)
@@ -75,8 +79,8 @@ static void write_event(const struct text *text, uint32_t index)
 	label(text, index == 0 ? "Event" : "");
 	display_write(text->out, event->name, SIZE_MAX, DISPLAY_CUT_END);
 	fprintf(text->out, ", a sample every %s",
-		is_time ? quantity_time(event->period).text : quantity_exact(event->period).text);
-	if (event->trigger) {
+		is_time ? quantity_period(event->period).text : quantity_exact(event->period).text);
+	if (event->trigger && *event->trigger) {
 		fputs(", by ", text->out);
 		display_write(text->out, event->trigger, SIZE_MAX, DISPLAY_CUT_END);
 	}
@@ -92,15 +96,15 @@ static void write_event(const struct text *text, uint32_t index)
 static void write_samples(const struct text *text)
 {
 	const struct trace *trace = text->trace;
-	uint64_t lost = lost_total(trace);
+	uint64_t lost = lost_total(trace), recorded = 0;
 
+	for (size_t i = 0; i < trace->nr_processes; i++)
+		recorded += trace->processes[i].recorded;
 	label(text, "Samples");
 	fprintf(text->out, "%s in %s %s of %s %s, %s lost\n",
 		quantity_exact(trace->nr_samples).text, quantity_exact(trace->nr_threads).text,
-		trace->nr_threads == 1 ? "thread" : "threads",
-		quantity_exact(trace->nr_processes).text,
-		trace->nr_processes == 1 ? "process" : "processes",
-		lost ? quantity_exact(lost).text : "none");
+		trace->nr_threads == 1 ? "thread" : "threads", quantity_exact(recorded).text,
+		recorded == 1 ? "process" : "processes", lost ? quantity_exact(lost).text : "none");
 }
 
 static void write_overhead(const struct text *text)

@@ -19,6 +19,8 @@
 
 #define BRANCHES_MAX 40 /* forks drawn; deeper ones are drawn as if they were at this one */
 
+#define ROOM_LEAST 10 /* columns for a name, however deep */
+
 /* A walk over a tree: where it is, and for each fork above, whether another branch follows. */
 struct walk {
 	const struct text *text;
@@ -62,6 +64,18 @@ static unsigned int drawn(uint32_t forks)
 	return forks < BRANCHES_MAX ? forks : BRANCHES_MAX;
 }
 
+/* From the leaves up, the whole is each leaf's own: "self" would say nothing. */
+static void write_numbers(const struct walk *walk, const struct cost *cost)
+{
+	if (!walk->text->options->inverted) {
+		text_numbers(walk->text, walk->section, cost);
+		return;
+	}
+	text_percent(walk->text, cost->total_count, walk->section->whole.count);
+	fprintf(walk->text->out, " %9s  ",
+		quantity_of(cost->total_count, walk->section->is_time).text);
+}
+
 /* The lines to the left of a node; returns their columns. */
 static size_t write_branches(const struct walk *walk, uint32_t forks, bool begins, bool last)
 {
@@ -83,10 +97,12 @@ static size_t write_branches(const struct walk *walk, uint32_t forks, bool begin
 static size_t room_after(const struct walk *walk, size_t branches)
 {
 	size_t width = walk->text->options->width;
+	size_t used =
+		branches + (walk->text->options->inverted ? NUMBER_COLUMNS / 2 : NUMBER_COLUMNS);
 
 	if (width == 0)
 		return SIZE_MAX;
-	return width > NUMBER_COLUMNS + branches + 10 ? width - NUMBER_COLUMNS - branches : 10;
+	return width > used + ROOM_LEAST ? width - used : ROOM_LEAST;
 }
 
 static void write_node(struct walk *walk, uint32_t index, bool begins)
@@ -99,7 +115,7 @@ static void write_node(struct walk *walk, uint32_t index, bool begins)
 
 	if (begins)
 		walk->continues[drawn(walk->forks[index])] = !last;
-	text_numbers(walk->text, walk->section, &cost);
+	write_numbers(walk, &cost);
 	room = room_after(walk, write_branches(walk, walk->forks[index], begins, last));
 	used = display_write(walk->text->out, function->name, room, DISPLAY_CUT_MIDDLE);
 	if (function->file && (room == SIZE_MAX || room > used + 2 + 12)) {
@@ -127,7 +143,7 @@ static void write_folded(struct walk *walk, uint32_t parent)
 	}
 	if (nr == 0)
 		return;
-	text_numbers(walk->text, walk->section, &cost);
+	write_numbers(walk, &cost);
 	write_branches(walk, forks, forks_below(walk, parent), true);
 	text_dim(walk->text);
 	fprintf(walk->text->out, "(%s %s below --min-share)", quantity_exact(nr).text,
@@ -187,8 +203,10 @@ int text_tree(const struct text *text, const struct section *section)
 	walk.forks = calloc(tree.nr_nodes, sizeof(*walk.forks));
 	if (walk.forks) {
 		putc('\n', text->out);
-		text_number_heads(text);
-		fputs(options->inverted ? "Called by\n" : "Call path\n", text->out);
+		if (!options->inverted)
+			text_number_heads(text);
+		fprintf(text->out, options->inverted ? "Total%%    ~Total  Function, called by\n"
+						     : "Call path\n");
 		write_tree(&walk);
 	}
 	rc = walk.forks ? 0 : -ENOMEM;

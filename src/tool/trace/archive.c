@@ -7,7 +7,8 @@
  *   last     kind ARCHIVE_END, name_length 0, length: the number of entries, packed_length 0
  *
  * Little endian. `length` is the file's when unpacked. Kinds: ARCHIVE_FILE is one zstd frame;
- * ARCHIVE_SAMPLES is a sample stream as columns (columns.h), where it comes back byte by byte.
+ * ARCHIVE_SAMPLES is a sample stream as columns (columns.h), where it comes back byte by byte;
+ * ARCHIVE_STORED is the file as it is, for tests and fuzzing.
  * Manifest and definitions come first, so that an archive that was cut off can still be read.
  *
  * Foreign bytes: names are of the form manifest.json or ust/NAME; lengths are inside the file; and
@@ -36,6 +37,7 @@ enum archive_kind {
 	ARCHIVE_END = 0,
 	ARCHIVE_FILE = 1,
 	ARCHIVE_SAMPLES = 2,
+	ARCHIVE_STORED = 3,
 };
 
 struct entry_header {
@@ -78,7 +80,7 @@ static int list_entry(struct input *input, size_t *at)
 	if (header.kind == ARCHIVE_END)
 		return header.length == input->nr_files && !left ? 0 : -EBADMSG;
 	name = (const char *)input->bytes + *at + sizeof(header);
-	if (header.kind > ARCHIVE_SAMPLES || header.name_length > left ||
+	if (header.kind > ARCHIVE_STORED || header.name_length > left ||
 	    header.packed_length > left - header.name_length ||
 	    !is_good_name(name, header.name_length))
 		return -EBADMSG;
@@ -139,6 +141,14 @@ int input_open_archive(struct input *ret_input, const uint8_t *bytes, size_t len
 	return 0;
 }
 
+static int stored_unpack(const uint8_t *packed, const struct input_file *file, uint8_t *to)
+{
+	if (file->packed != file->length)
+		return -EBADMSG;
+	memcpy(to, packed, (size_t)file->length);
+	return 0;
+}
+
 int archive_unpack(const struct input *input, const struct input_file *file, uint8_t **ret_bytes,
 		   size_t *ret_length, struct errbuf *err)
 {
@@ -148,7 +158,9 @@ int archive_unpack(const struct input *input, const struct input_file *file, uin
 
 	if (!bytes)
 		return errbuf_set(err, -ENOMEM, "%s: out of memory", file->name);
-	if (file->kind == ARCHIVE_SAMPLES)
+	if (file->kind == ARCHIVE_STORED)
+		rc = stored_unpack(packed, file, bytes);
+	else if (file->kind == ARCHIVE_SAMPLES)
 		rc = columns_unpack(packed, (size_t)file->packed, bytes, (size_t)file->length);
 	else
 		rc = frame_unpack(packed, (size_t)file->packed, bytes, (size_t)file->length);

@@ -40,8 +40,10 @@ int threads_sort(struct reading *reading)
 	if (trace->nr_threads)
 		qsort(trace->threads, trace->nr_threads, sizeof(*trace->threads), compare_threads);
 	reading->nr_recorded_threads = trace->nr_threads;
-	for (size_t i = 0; i < trace->nr_threads; i++)
+	for (size_t i = 0; i < trace->nr_threads; i++) {
+		reading->recorded_samples += trace->threads[i].samples;
 		trace->threads[i].samples = 0; /* what is read is counted, in samples.c */
+	}
 	return 0;
 }
 

@@ -152,6 +152,22 @@ static void sum_bytes(struct reading *reading, const struct input *input)
 			reading->bytes_total += input->files[i].length;
 }
 
+/* Threads that counted more samples than there are to read: their packets are gone. */
+static void check_samples(struct reading *reading)
+{
+	const struct trace *trace = reading->trace;
+	uint64_t expected = reading->recorded_samples, known = 0;
+
+	for (size_t i = 0; i < reading->nr_recorded_threads; i++)
+		known += trace->threads[i].samples;
+	for (size_t i = 0; i < trace->nr_lost; i++)
+		if (!strcmp(trace->lost[i].key, loss_key(LOSS_DISK)))
+			known += trace->lost[i].count;
+	if (expected > known)
+		reading_problem(reading, "%llu samples that were taken are missing",
+				(unsigned long long)(expected - known));
+}
+
 /* What is only known when all is read: ends, and what a recorder that was killed did not say. */
 static int finish(struct reading *reading)
 {
@@ -163,6 +179,7 @@ static int finish(struct reading *reading)
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		if (!trace->threads[i].end_ns)
 			trace->threads[i].end_ns = trace->end_ns;
+	check_samples(reading);
 	if (!trace->complete && reading->discarded)
 		reading_problem(reading, "at least %llu samples were lost",
 				(unsigned long long)reading->discarded);

@@ -72,7 +72,7 @@ struct reading {
 	size_t nr_problems, nr_more_problems;
 	uint64_t last_ns;	/* the latest time seen */
 	uint64_t discarded;	/* sum over streams of the packets' events_discarded */
-	uint64_t unknown_nodes; /* samples whose node has no definition */
+	uint64_t recorded_samples; /* sum over the threads' records */
 	trace_progress progress;
 	void *user;
 	uint64_t bytes_done, bytes_total;

@@ -258,6 +258,9 @@ static void print_processes(FILE *out)
 
 		if (!atomic_load(&p->committed))
 			continue;
+		for (char *c = p->command; *c != '\0'; c++)
+			if (*c == '"' || *c == '\\' || *c < ' ')
+				*c = '_'; /* for JSON */
 		fprintf(out, "%s{\"how\": %u, \"pid\": %u, \"ppid\": %u, \"command\": \"%.64s\"}",
 			first ? "" : ", ", p->how, p->pid, p->ppid, p->command);
 		first = 0;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where results go: stdout, or a file that is whole or not there. The file is written under a
+ * temporary name beside it and renamed at the end. What is no regular file (a pipe, /dev/null)
+ * is written straight.
+ */
+#ifndef PATHPROF_TOOL_CLI_OUTPUT_H
+#define PATHPROF_TOOL_CLI_OUTPUT_H
+
+#include <stdio.h>
+
+#include "core/base/errbuf.h"
+
+struct output {
+	FILE *file;
+	char *path;	 /* NULL: stdout */
+	char *temporary; /* NULL: written straight */
+};
+
+/**
+ * output_open - @path NULL or "-": stdout
+ * Returns 0 or a negative errno with a sentence; then end with output_commit() or _abandon().
+ */
+int output_open(const char *path, struct output *ret_output, struct errbuf *err);
+
+/** output_commit - flush, check for write errors, rename. 0 or a negative errno with a sentence */
+int output_commit(struct output *output, struct errbuf *err);
+
+/** output_abandon - leave nothing behind */
+void output_abandon(struct output *output);
+
+#endif

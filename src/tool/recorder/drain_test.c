@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Draining a memory that is ticked by hand: what stands in the files, byte by byte, also with a
+ * full disk (RLIMIT_FSIZE cuts writes as a full disk does: short, then an error).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/event/ctf.h"
+#include "tool/recorder/recorder_types.h"
+
+#define SAMPLE_BYTES 16
+
+static char base[64];
+static struct event_choice event = {
+	.name = "cpu-time", .unit = "ns", .trigger = TRIGGER_MANUAL, .period = 1000};
+static char *no_command[] = {NULL};
+static const struct record_request request = {
+	.command = no_command, .directory = "x", .events = &event, .nr_events = 1};
+static struct recorder recorder;
+
+static int set_up(void **state)
+{
+	struct memory_sizes sizes = memory_sizes_for(MEMORY_BYTES_MIN);
+
+	(void)state;
+	memset(&recorder, 0, sizeof(recorder));
+	snprintf(base, sizeof(base), "/tmp/pathprof-test-XXXXXX");
+	if (!mkdtemp(base))
+		return -1;
+	recorder.request = &request;
+	recorder.root_pid = 0x7fffffff; /* nobody's: nothing is read from /proc */
+	memset(recorder.uuid, 0xab, 16);
+	if (directory_create(base, &recorder.directory, NULL) ||
+	    memory_create(&sizes, &recorder.memory, &recorder.memory_fd, NULL) ||
+	    definitions_init(&recorder.definitions, recorder.directory.ust_fd, recorder.uuid))
+		return -1;
+	recorder.shadows = calloc(sizes.nr_slots, sizeof(*recorder.shadows));
+	recorder.indices = calloc(sizes.nr_packets, sizeof(*recorder.indices));
+	recorder.ended = calloc(sizes.nr_slots, sizeof(*recorder.ended));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	for (unsigned int i = 0; i < recorder.nr_notes; i++)
+		free(recorder.notes[i]);
+	definitions_release(&recorder.definitions);
+	directory_close(&recorder.directory);
+	memory_unmap(&recorder.memory);
+	close(recorder.memory_fd);
+	free(recorder.shadows);
+	free(recorder.indices);
+	free(recorder.ended);
+	snprintf(command, sizeof(command), "rm -rf '%s'", base);
+	return system(command);
+}
+
+static struct slot *start_thread(uint32_t tid)
+{
+	struct slot *slot = slot_claim(&recorder.memory);
+
+	assert_non_null(slot);
+	slot_activate(&recorder.memory, slot, 0x7fffffff, tid, 1000);
+	snprintf(slot->name, sizeof(slot->name), "worker");
+	return slot;
+}
+
+static void tick(struct slot *slot, unsigned int number)
+{
+	static uint64_t time_ns = 5000;
+
+	for (unsigned int i = 0; i < number; i++) {
+		time_ns += 10;
+		slot_write_sample(&recorder.memory, slot, 0, time_ns, 0, 7, 1000);
+	}
+}
+
+/* Samples that fill one packet exactly. */
+static unsigned int packet_samples(void)
+{
+	unsigned int room = recorder.memory.header->sizes.packet_bytes -
+			    (unsigned int)sizeof(struct packet_control) - CTF_PREFIX_BYTES;
+
+	return (room - CTF_SAMPLE_MAX_BYTES) / SAMPLE_BYTES + 1;
+}
+
+static size_t read_file(const char *name, uint8_t **ret_bytes)
+{
+	struct stat status;
+	int fd = openat(recorder.directory.ust_fd, name, O_RDONLY);
+
+	*ret_bytes = NULL;
+	if (fd < 0)
+		return 0;
+	assert_int_equal(fstat(fd, &status), 0);
+	*ret_bytes = malloc((size_t)status.st_size + 1);
+	assert_int_equal(read(fd, *ret_bytes, (size_t)status.st_size), status.st_size);
+	close(fd);
+	return (size_t)status.st_size;
+}
+
+/* Walk a stream's packets; returns their number, checks that each is whole. */
+static unsigned int count_packets(const char *name, uint64_t *ret_samples)
+{
+	uint8_t *bytes;
+	size_t length = read_file(name, &bytes), at = 0;
+	unsigned int packets = 0;
+
+	*ret_samples = 0;
+	while (at < length) {
+		struct ctf_packet_prefix prefix;
+
+		assert_true(length - at >= sizeof(prefix));
+		memcpy(&prefix, bytes + at, sizeof(prefix));
+		assert_int_equal(prefix.magic, CTF_MAGIC);
+		assert_int_equal(prefix.uuid[5], 0xab);
+		assert_int_equal(prefix.content_bits, prefix.packet_bits);
+		assert_true(prefix.packet_bits / 8 <= length - at);
+		*ret_samples += (prefix.packet_bits / 8 - CTF_PREFIX_BYTES) / SAMPLE_BYTES;
+		at += prefix.packet_bits / 8;
+		packets++;
+	}
+	free(bytes);
+	return packets;
+}
+
+static void test_drain__full_packets_and_ends_reach_the_files(void **state)
+{
+	struct slot *slot = start_thread(41);
+	uint64_t samples;
+
+	(void)state;
+	tick(slot, packet_samples() + 5);
+	drain_round(&recorder);
+	assert_int_equal(count_packets("slot_0000", &samples), 1);
+	assert_int_equal(samples, packet_samples());
+	slot_end(&recorder.memory, slot, 9000);
+	drain_round(&recorder);
+	assert_int_equal(count_packets("slot_0000", &samples), 2);
+	assert_int_equal(samples, packet_samples() + 5);
+	assert_int_equal(recorder.totals.samples, packet_samples() + 5);
+	assert_int_equal(recorder.totals.nr_threads, 1);
+	assert_int_equal(recorder.totals.event_count[0], 1000 * (packet_samples() + 5));
+	assert_int_equal(atomic_load(&slot->state), SLOT_FREE);
+}
+
+static void test_drain__threads_cut_off_lose_nothing(void **state)
+{
+	struct slot *slot = start_thread(41);
+	struct slot *other = start_thread(42);
+	uint64_t samples;
+
+	(void)state;
+	tick(slot, 3);
+	tick(other, 4);
+	slot_claim(&recorder.memory); /* a thread that was being made */
+	drain_end_image(&recorder, 9000);
+	assert_int_equal(count_packets("slot_0000", &samples), 1);
+	assert_int_equal(samples, 3);
+	assert_int_equal(count_packets("slot_0001", &samples), 1);
+	assert_int_equal(samples, 4);
+	assert_int_equal(recorder.totals.nr_threads, 2);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(atomic_load(&recorder.memory.slots[i].state), SLOT_FREE);
+}
+
+static void test_drain__a_slot_reused_goes_on_in_its_stream(void **state)
+{
+	uint64_t samples;
+
+	(void)state;
+	for (uint32_t tid = 41; tid < 141; tid++) {
+		struct slot *slot = start_thread(tid);
+
+		tick(slot, 1);
+		slot_end(&recorder.memory, slot, 9000);
+		drain_round(&recorder);
+	}
+	assert_int_equal(count_packets("slot_0000", &samples), 100);
+	assert_int_equal(samples, 100);
+	assert_int_equal(recorder.totals.nr_threads, 100);
+}
+
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void test_drain__a_full_disk_cuts_at_a_packet_and_counts(void **state)
+{
+	struct slot *slot = start_thread(41);
+	unsigned int each = packet_samples();
+	uint64_t samples;
+
+	(void)state;
+	tick(slot, each);
+	drain_round(&recorder);
+	/* Room for half a packet more; the definitions fit. */
+	limit_files(CTF_PREFIX_BYTES + SAMPLE_BYTES * each + 5000);
+	tick(slot, each);
+	drain_round(&recorder);
+	limit_files(RLIM_INFINITY);
+	assert_int_equal(count_packets("slot_0000", &samples), 1);
+	assert_int_equal(samples, each);
+	assert_int_equal(recorder.totals.lost[LOSS_DISK], each);
+	assert_true(recorder.disk_full);
+	/* There is room again: what follows is written. */
+	tick(slot, each);
+	drain_round(&recorder);
+	assert_int_equal(count_packets("slot_0000", &samples), 2);
+	assert_int_equal(recorder.totals.lost[LOSS_DISK], each);
+	assert_int_equal(recorder.totals.samples, 2 * each);
+}
+
+static void test_drain__a_disk_full_from_the_start_leaves_no_empty_stream(void **state)
+{
+	struct slot *slot = start_thread(41);
+	uint64_t samples;
+
+	(void)state;
+	limit_files(10);
+	tick(slot, packet_samples());
+	drain_round(&recorder);
+	limit_files(RLIM_INFINITY);
+	assert_int_equal(faccessat(recorder.directory.ust_fd, "slot_0000", F_OK, 0), -1);
+	assert_int_equal(count_packets("slot_0000", &samples), 0);
+	assert_int_equal(recorder.totals.lost[LOSS_DISK], packet_samples());
+}
+
+/* Definitions that did not fit are written when there is room, before any sample after them. */
+static void test_drain__definitions_are_kept_over_a_full_disk(void **state)
+{
+	struct memory *memory = &recorder.memory;
+	struct slot *slot = start_thread(41);
+	uint8_t *bytes;
+	uint32_t node;
+
+	(void)state;
+	node = table_node(memory, 0, 0, node_where(NODE_TRUNCATED, 0, 5));
+	assert_int_not_equal(node, 0);
+	limit_files(10);
+	tick(slot, packet_samples());
+	drain_round(&recorder);
+	assert_int_equal(recorder.definitions.file_bytes, 0);
+	limit_files(RLIM_INFINITY);
+	tick(slot, packet_samples());
+	drain_round(&recorder);
+	assert_int_equal(read_file("definitions", &bytes), CTF_PREFIX_BYTES + 4 + 22);
+	free(bytes);
+	assert_int_equal(recorder.totals.samples, packet_samples());
+}
+
+static void test_definitions__a_node_is_stored_as_the_format_says(void **state)
+{
+	struct memory *memory = &recorder.memory;
+	uint8_t *bytes, *at;
+	uint32_t id, value;
+	uint64_t position;
+
+	(void)state;
+	id = table_node(memory, 0, 0, node_where(NODE_PYTHON, NODE_FLAG_ENTRY, 0x123456789abc));
+	assert_int_equal(definitions_take(&recorder.definitions, memory), 0);
+	assert_int_equal(definitions_flush(&recorder.definitions), 0);
+	assert_int_equal(read_file("definitions", &bytes), CTF_PREFIX_BYTES + 4 + 22);
+	at = bytes + CTF_PREFIX_BYTES;
+	memcpy(&value, at, 4);
+	assert_int_equal(value & 31, CTF_DEF_NODE);
+	memcpy(&value, at + 4, 4);
+	assert_int_equal(value, id);
+	memcpy(&value, at + 8, 4);
+	assert_int_equal(value, 0);
+	assert_int_equal(at[12], NODE_PYTHON);
+	assert_int_equal(at[13], NODE_FLAG_ENTRY);
+	memcpy(&position, at + 18, 8);
+	assert_int_equal(position, 0x123456789abc);
+	free(bytes);
+}
+
+static void test_definitions__an_uncommitted_code_is_looked_at_again(void **state)
+{
+	struct memory *memory = &recorder.memory;
+	uint8_t *text, *bytes;
+	uint64_t text_at;
+	uint32_t open_id, id;
+
+	(void)state;
+	open_id = table_reserve_code(memory, 8, &text, &text_at);
+	id = table_reserve_code(memory, 8, &text, &text_at);
+	assert_true(open_id == 1 && id == 2);
+	memcpy(text, "namefile", 8);
+	memory->codes[id].first_line = 77;
+	memory->codes[id].name_at = text_at;
+	memory->codes[id].name_length = 4;
+	memory->codes[id].name_width = 1;
+	memory->codes[id].file_at = text_at + 4;
+	memory->codes[id].file_length = 4;
+	memory->codes[id].file_width = 1;
+	assert_int_equal(table_commit_code(memory, id, 0x1234), id);
+	assert_int_equal(definitions_take(&recorder.definitions, memory), 0);
+	assert_int_equal(recorder.definitions.nr_codes, 1);
+	assert_int_equal(recorder.definitions.nr_code_holes, 1);
+	memory->codes[open_id] = memory->codes[id];
+	assert_int_equal(table_commit_code(memory, open_id, 0x1235), open_id);
+	assert_int_equal(definitions_take(&recorder.definitions, memory), 0);
+	assert_int_equal(recorder.definitions.nr_codes, 2);
+	assert_int_equal(recorder.definitions.nr_code_holes, 0);
+	assert_int_equal(definitions_flush(&recorder.definitions), 0);
+	assert_int_equal(read_file("definitions", &bytes),
+			 CTF_PREFIX_BYTES + 2 * (4 + 4 + 4 + 1 + 5 + 5 + 4));
+	assert_memory_equal(bytes + CTF_PREFIX_BYTES + 13, "name\0file", 10);
+	free(bytes);
+}
+
+/* The region can be written by the target: offsets in it prove nothing. */
+static void test_definitions__wild_offsets_are_survived(void **state)
+{
+	struct memory *memory = &recorder.memory;
+	uint64_t text_at;
+	uint8_t *text;
+	uint32_t id = table_reserve_code(memory, 8, &text, &text_at);
+
+	(void)state;
+	memory->codes[id].name_at = UINT64_MAX - 2;
+	memory->codes[id].name_length = UINT32_MAX;
+	memory->codes[id].name_width = 4;
+	memory->codes[id].file_width = 9;
+	memory->codes[id].line_table_at = UINT64_MAX - 1;
+	memory->codes[id].line_table_length = UINT32_MAX;
+	table_commit_code(memory, id, 0x99);
+	assert_int_equal(definitions_take(&recorder.definitions, memory), 0);
+	assert_int_equal(recorder.definitions.nr_codes, 1);
+}
+
+static void test_definitions__names_of_threads_become_text(void **state)
+{
+	struct thread_record thread = {.tid = 1, .name = "caf\xc3\xa9\xff\x01"};
+	uint8_t *bytes;
+	size_t length;
+
+	(void)state;
+	assert_int_equal(definitions_put_thread(&recorder.definitions, &thread), 0);
+	assert_int_equal(definitions_flush(&recorder.definitions), 0);
+	length = read_file("definitions", &bytes);
+	assert_int_equal(length, CTF_PREFIX_BYTES + 4 + 12 + 56 + 14);
+	assert_string_equal((char *)bytes + length - 14, "caf\xc3\xa9\\xff\\x01");
+	free(bytes);
+}
+
+static void test_metadata__names_every_event_and_is_quoted(void **state)
+{
+	struct event_choice odd = event;
+	struct record_request odd_request = request;
+	char *text;
+
+	(void)state;
+	snprintf(odd.name, sizeof(odd.name), "a\"b\\c\nd");
+	odd_request.events = &odd;
+	recorder.request = &odd_request;
+	text = metadata_text(&recorder);
+	recorder.request = &request;
+	assert_non_null(text);
+	assert_memory_equal(text, "/* CTF 1.8 */", 13);
+	assert_non_null(strstr(text, "\"sample:a\\\"b\\\\cd\"; id = 0; stream_id = 0;"));
+	assert_non_null(strstr(text, "\"sample_wide:a\\\"b\\\\cd\"; id = 1; stream_id = 0;"));
+	assert_non_null(strstr(text, "uuid = \"abababab-abab-abab-abab-abababababab\""));
+	free(text);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_drain__full_packets_and_ends_reach_the_files),
+		TEST(test_drain__threads_cut_off_lose_nothing),
+		TEST(test_drain__a_slot_reused_goes_on_in_its_stream),
+		TEST(test_drain__a_full_disk_cuts_at_a_packet_and_counts),
+		TEST(test_drain__a_disk_full_from_the_start_leaves_no_empty_stream),
+		TEST(test_drain__definitions_are_kept_over_a_full_disk),
+		TEST(test_definitions__a_node_is_stored_as_the_format_says),
+		TEST(test_definitions__an_uncommitted_code_is_looked_at_again),
+		TEST(test_definitions__wild_offsets_are_survived),
+		TEST(test_definitions__names_of_threads_become_text),
+		TEST(test_metadata__names_every_event_and_is_quoted),
+	};
+
+	signal(SIGXFSZ, SIG_IGN); /* as the recorder has it */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
