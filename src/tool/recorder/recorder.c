@@ -319,7 +319,7 @@ int recorder_run(const struct record_request *request, struct record_result *ret
 		code = prepare(recorder, err);
 		if (!code)
 			code = run(recorder, &result.not_run, err);
-		if (code && !recorder->service_runs && result.not_run) {
+		if (code && (!recorder->root_pid || result.not_run)) { /* nothing ran */
 			meet_close(recorder);
 			directory_discard(&recorder->directory);
 		}
