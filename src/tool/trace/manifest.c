@@ -95,10 +95,11 @@ static struct trace_count *read_counts(struct manifest *manifest, const char *ke
 
 		if (json_integer_value(value) <= 0)
 			continue;
-		copy = take(manifest, strlen(reason) + 1);
-		if (!copy)
+		copy = arena_copy(manifest->reading->arena, reason, strlen(reason));
+		if (!copy) {
+			manifest->out_of_memory = true;
 			break;
-		strcpy(copy, reason);
+		}
 		text_clean(copy, strlen(copy), false);
 		counts[nr].key = copy;
 		counts[nr++].count = (uint64_t)json_integer_value(value);

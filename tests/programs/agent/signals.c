@@ -19,7 +19,7 @@
 __attribute__((visibility("default"))) int signals_case(const char *name);
 
 static sigjmp_buf back;
-static volatile sig_atomic_t got_signo, got_code, got_depth, got_onstack;
+static volatile sig_atomic_t got_signo, got_code, got_onstack;
 static void *volatile got_address;
 static char alternate[65536];
 
