@@ -120,6 +120,17 @@ static void reset_program(struct disposition *disposition)
 	unlock(disposition, &mask);
 }
 
+static uintptr_t interrupted_at(const void *context)
+{
+	const ucontext_t *interrupted = context;
+
+#if defined(__x86_64__)
+	return (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+#else
+	return interrupted->uc_mcontext.pc;
+#endif
+}
+
 static void dispatch(int signo, siginfo_t *info, void *context)
 {
 	struct disposition *disposition = find(signo);
@@ -127,6 +138,14 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 	struct sigaction action;
 	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF);
 
+	/*
+	 * A fault while an event's SIGTRAP is queued, be it blocked: the kernel takes the first of its
+	 * synchronous signals (dequeue_synchronous_signal()), so the trap's frame is made at the
+	 * faulting instruction and this one on top, before the trap's handler has begun. Let that
+	 * one run: then the instruction faults again, and alone.
+	 */
+	if (signo != SIGTRAP && info->si_code > 0 && interrupted_at(context) == (uintptr_t)dispatch)
+		return;
 	if (disposition->ours(info, context))
 		goto out;
 	if (signo == SIGTRAP && masks_hold_trap(info, context))

@@ -18,7 +18,7 @@
  * 0
  *
  * So a thread is in step where its bursts are at most half a tick and F is far below or above
- * (DEVIATIONS standard deviations of the binomial) what chance allows. Only samples with idle time
+ * (standard deviations of the binomial) what chance allows. Only samples with idle time
  * before them count above, as a thread may also have long runs, where F/E is 1 rightly; they must
  * be most; and the wake-ups must be near a simple ratio of the tick, as a slow drift past the tick
  * can look regular too. Below, LOW_SHARE leaves room for threads that drift past the tick slowly (a
@@ -41,8 +41,9 @@
 #define BURST_TICKS_MAX	  0.5 /* of the mean burst, where chance decides */
 #define APART_SHARE_MIN	  0.6 /* of the samples that have idle time before them */
 #define APART_FACTOR	  1.5 /* a sample has, if more wall time than this times CPU time went by */
-#define DEVIATIONS	  4.0
-#define LOW_SHARE	  0.4
+#define DEVIATIONS_ABOVE  4.0
+#define DEVIATIONS_BELOW  3.0
+#define LOW_SHARE	  0.45
 #define RATIO_DENOMINATOR 4
 #define RATIO_MAX	  4.0 /* wake-ups rarer than every fourth tick: any ratio is near a simple one */
 #define RATIO_TOLERANCE	  0.01
@@ -112,7 +113,7 @@ static bool is_simple_ratio(double low, double high)
 
 static double deviation(double number, double probability)
 {
-	return DEVIATIONS * sqrt(number * probability * (1 - probability)) + 1;
+	return sqrt(number * probability * (1 - probability));
 }
 
 /*
@@ -129,7 +130,8 @@ static bool is_too_regular(const struct trace_thread *thread, const struct pace 
 
 	return is_simple_ratio(least, most) &&
 	       pace->samples >= APART_SHARE_MIN * (double)pace->all_samples &&
-	       pace->samples > pace->periods * probability + deviation(pace->periods, probability);
+	       pace->samples > pace->periods * probability +
+				       DEVIATIONS_ABOVE * deviation(pace->periods, probability) + 1;
 }
 
 static bool is_in_step(const struct trace_thread *thread, const struct pace *pace,
@@ -145,7 +147,8 @@ static bool is_in_step(const struct trace_thread *thread, const struct pace *pac
 	    cpu > UTILISATION_MAX * life || burst_ticks >= 1)
 		return false;
 	if (burst_ticks <= BURST_TICKS_MAX &&
-	    (samples < expected * LOW_SHARE - deviation(expected, LOW_SHARE) ||
+	    (samples <
+		     expected * LOW_SHARE - DEVIATIONS_BELOW * deviation(expected, LOW_SHARE) - 1 ||
 	     is_too_regular(thread, pace, timing)))
 		return true;
 	return ratio <= RATIO_MAX && is_simple_ratio(ratio, ratio) &&

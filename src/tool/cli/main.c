@@ -2,10 +2,12 @@
 /* The table of subcommands, and nothing else. */
 #include "tool/cli/commands.h"
 
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/cli/options.h"
 #include "tool/cli/suggest.h"
@@ -81,11 +83,27 @@ static int help_for(const char *name)
 	return command->run(2, argv);
 }
 
+/*
+ * A standard descriptor that came closed must not become a file of ours, where messages would be
+ * written. Close-on-exec: the recorded program finds it closed.
+ */
+static void hold_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* writing fails as before */
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	const char *name = argc > 1 ? argv[1] : NULL;
 
+	hold_standard_descriptors();
 	/* All text is UTF-8; of a locale only the widths of characters matter here. */
 	if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
 		setlocale(LC_CTYPE, "C.UTF-8");

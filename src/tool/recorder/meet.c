@@ -121,8 +121,11 @@ static void keep_interpreter(struct recorder *recorder, const struct handshake_h
 		return;
 	recorder->nr_interpreters++;
 	it->pid = (uint32_t)recorder->root_pid;
-	snprintf(it->name, sizeof(it->name), "CPython %u.%u.%u", version >> 24, version >> 16 & 255,
-		 version >> 8 & 255);
+	if (version)
+		snprintf(it->name, sizeof(it->name), "CPython %u.%u.%u", version >> 24,
+			 version >> 16 & 255, version >> 8 & 255);
+	else /* it is older than the symbol that tells */
+		snprintf(it->name, sizeof(it->name), "CPython");
 	snprintf(it->path, sizeof(it->path), "%.*s", (int)sizeof(hello->path) - 1, hello->path);
 	if (hello->interpreter != INTERPRETER_UNREADABLE)
 		return;
