@@ -15,7 +15,8 @@ def test_program__sees_its_own_signals(tmp_path, case, trigger):
                  options=trigger_options(trigger))
     assert (run.status, run.out) == (0, "")
     assert run.result["hellos"][0]["interpreter"] == 1  # else SIGSEGV was never ours
-    assert run.result["samples"] > 0
+    if case == "faults" or trigger == "perf":  # else it may end before a tick
+        assert run.result["samples"] > 0
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS)

@@ -85,7 +85,7 @@ def test_errno__survives_a_million_failing_calls_under_ticks(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="SKIPPED: strace is not installed")
-def test_threads__cost_six_system_calls_and_the_doorbell(tmp_path):
+def test_threads__cost_the_system_calls_that_are_stated(tmp_path):
     def calls(n, agent):
         trace = tmp_path / "strace"
         command = [program("threads"), "many", str(n)]
@@ -94,7 +94,7 @@ def test_threads__cost_six_system_calls_and_the_doorbell(tmp_path):
         subprocess.run(["strace", "-f", "-o", str(trace), *command], check=True,
                        capture_output=True, timeout=SECONDS)
         text = trace.read_text()
-        ours = r"timer_\w+|getrusage|prctl|gettid|getpid|rt_sigaction"
+        ours = r"timer_\w+|getrusage|prctl|gettid|getpid"
         recorder = text.split()[0] if agent else ""
         return sum(1 for line in text.splitlines()
                    if line.split()[0] != recorder and re.match(rf"\d+ +({ours})\(", line))
@@ -103,7 +103,8 @@ def test_threads__cost_six_system_calls_and_the_doorbell(tmp_path):
     without = calls(60, False) - calls(10, False)
     # timer_create, timer_settime, timer_delete, getrusage, prctl: 5. The sixth is clock_gettime,
     # which the program itself calls at random, the seventh the doorbell's futex, as joining.
-    assert with_agent - without == 50 * 5
+    # One call more or less in a thread would be 50; a few come and go in the main thread.
+    assert abs(with_agent - without - 50 * 5) <= 5
 
 
 def test_recorder_gone__timers_fall_silent_and_the_program_ends_as_it_would(tmp_path):
