@@ -49,6 +49,7 @@
 #define RATIO_MAX	  4.0 /* wake-ups rarer than every fourth tick: any ratio is near a simple one */
 #define RATIO_TOLERANCE	  0.01
 #define EVEN_SHARE	  0.85 /* F/E at which even samples tell */
+#define EVEN_GAP_MAX	  10.0 /* ticks */
 #define EVEN_VARIATION	  0.5  /* standard deviation of even gaps, by their mean */
 #define STEP_HIGH	  0.9  /* F/E of a thread in step that is met */
 #define STEP_LOW	  0.1  /* and of one that is not */
@@ -119,14 +120,16 @@ static bool is_simple_ratio(double low, double high)
 
 /*
  * Does nearly every period have a sample, and do they come evenly? Requests that arrive by chance
- * have a variation near 1; short bursts by chance are even enough, but leave periods without one.
+ * have a variation near 1; short bursts by chance are even enough, but leave periods without one;
+ * and a thread that drifts past the tick (4.3 ms) is met once in many wake-ups, at each place in
+ * turn.
  */
 static bool has_even_gaps(const struct pace *pace)
 {
 	double mean = pace->gaps / pace->samples;
 	double variance = pace->squares / pace->samples - mean * mean;
 
-	return pace->samples >= EVEN_SHARE * pace->periods &&
+	return pace->samples >= EVEN_SHARE * pace->periods && mean <= EVEN_GAP_MAX &&
 	       variance <= EVEN_VARIATION * EVEN_VARIATION * mean * mean;
 }
 
