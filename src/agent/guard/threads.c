@@ -79,7 +79,7 @@ static uint32_t own_tid(void)
 
 	if (pthread_getcpuclockid(pthread_self(), &clock) != 0)
 		return (uint32_t)gettid();
-	return (uint32_t)~(clock >> 3);
+	return (uint32_t) ~(clock >> 3);
 }
 
 static void *trampoline(void *argument)

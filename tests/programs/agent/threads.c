@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that end in every way, under ticks. Each case prints what is left of us, one "key value". */
+/* Threads that end in every way, under ticks. Each case prints what is left of us, one "key value".
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
