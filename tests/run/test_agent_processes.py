@@ -12,7 +12,7 @@ PROCESSES = program("processes")
 
 
 def shows_us(run):
-    return [line for line in run.out.splitlines() if "PATHPROF" in line or str(AGENT) in line]
+    return [line for line in run.out.splitlines() if "PATHPROF_RECORDING" in line or str(AGENT) in line]
 
 
 def test_environment__is_as_without_us(tmp_path):

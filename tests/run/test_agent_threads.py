@@ -9,9 +9,6 @@ import subprocess
 import pytest
 from agent_recorder import AGENT, SECONDS, TRIGGERS, program, record, trigger_options
 
-JOINS = 10  # of 50 threads that have ended before they are joined, or the other way round
-
-
 def test_main_thread__is_sampled_and_accounted(tmp_path):
     run = record(tmp_path, program("threads"), "burn", "500")
     assert run.status == 7
@@ -35,8 +32,8 @@ def test_threads__end_in_every_way_without_a_trace(tmp_path, trigger):
 def test_threads__short_ones_leak_nothing_and_are_sampled(tmp_path):
     run = record(tmp_path, program("threads"), "many", "1000")
     assert run.status == 0
-    before, after = run.lines("sigq ")
-    assert before == after
+    before, after = map(int, run.lines("sigq "))
+    assert after - before < 500  # the user's, so others change it too; a leak would be 1000
     assert set(run.lines("timers ")) == {"1"}
     assert run.result["ended"] == run.result["with_cpu"] == 1000
     assert run.result["lost"]["no_slot"] == 0
@@ -97,17 +94,16 @@ def test_threads__cost_six_system_calls_and_the_doorbell(tmp_path):
         subprocess.run(["strace", "-f", "-o", str(trace), *command], check=True,
                        capture_output=True, timeout=SECONDS)
         text = trace.read_text()
-        ours = r"timer_\w+|getrusage|prctl|gettid|getpid|rt_sigaction|futex"
+        ours = r"timer_\w+|getrusage|prctl|gettid|getpid|rt_sigaction"
         recorder = text.split()[0] if agent else ""
         return sum(1 for line in text.splitlines()
                    if line.split()[0] != recorder and re.match(rf"\d+ +({ours})\(", line))
 
     with_agent = calls(60, True) - calls(10, True)
     without = calls(60, False) - calls(10, False)
-    # timer_create, timer_settime, timer_delete, getrusage, prctl, futex: 6. The seventh is
-    # clock_gettime, which the program itself calls at random. Joining waits on a futex or does not.
-    assert with_agent - without <= 50 * 6 + JOINS
-    assert with_agent - without >= 50 * 6 - JOINS
+    # timer_create, timer_settime, timer_delete, getrusage, prctl: 5. The sixth is clock_gettime,
+    # which the program itself calls at random, the seventh the doorbell's futex, as joining.
+    assert with_agent - without == 50 * 5
 
 
 def test_recorder_gone__timers_fall_silent_and_the_program_ends_as_it_would(tmp_path):

@@ -101,9 +101,13 @@ __attribute__((constructor)) static void environment_take(int argc, char **argv,
 	*to = NULL;
 }
 
+/* The room was measured before. Returns where the terminating NUL is. */
 static char *append(char *to, const char *text)
 {
-	return stpcpy(to, text);
+	size_t length = strlen(text);
+
+	memcpy(to, text, length + 1);
+	return to + length;
 }
 
 int environment_for_exec(char *const envp[], struct exec_environment *ret_environment)
