@@ -20,11 +20,12 @@
  * So a thread is in step where its bursts are at most half a tick and F is far below or above
  * (standard deviations of the binomial) what chance allows. Only samples with idle time
  * before them count above, as a thread may also have long runs, where F/E is 1 rightly; they must
- * be most; and the wake-ups must be near a simple ratio of the tick, as a slow drift past the tick
- * can look regular too. Below, LOW_SHARE leaves room for threads that drift past the tick slowly (a
- * wake-up each 3.7 ms gives F/E of 0.5, and right shares in the end) and for long system calls.
- * With few samples, where chance cannot be told from step, the wake-ups decide: a period that is a
- * simple ratio of the tick, and F/E near 0 or 1.
+ * be most; and the wake-ups must be near a simple ratio of the tick, or the samples come evenly (on
+ * a busy machine a program skips some of its sleeps), as a slow drift past the tick or one long run
+ * for each request can look regular too. Below, LOW_SHARE leaves room for threads that drift past
+ * the tick slowly (a wake-up each 3.7 ms gives F/E of 0.5, and right shares in the end) and for
+ * long system calls. With few samples, where chance cannot be told from step, the wake-ups decide:
+ * a period that is a simple ratio of the tick, and F/E near 0 or 1.
  *
  * Measured on Linux, tick 4 ms, 0.5 ms in A and 0.5 ms in B each time: woken each 4 or 10 ms, all
  * samples in A or all in B or none at all; each 3.7 ms, 67 and 66.
@@ -42,13 +43,16 @@
 #define APART_SHARE_MIN	  0.6 /* of the samples that have idle time before them */
 #define APART_FACTOR	  1.5 /* a sample has, if more wall time than this times CPU time went by */
 #define DEVIATIONS_ABOVE  4.0
-#define DEVIATIONS_BELOW  3.0
+#define DEVIATIONS_BELOW  2.0 /* a false word of warning costs less than a missing one */
 #define LOW_SHARE	  0.45
 #define RATIO_DENOMINATOR 4
 #define RATIO_MAX	  4.0 /* wake-ups rarer than every fourth tick: any ratio is near a simple one */
 #define RATIO_TOLERANCE	  0.01
-#define STEP_HIGH	  0.9 /* F/E of a thread in step that is met */
-#define STEP_LOW	  0.1 /* and of one that is not */
+#define EVEN_SHARE	  0.85 /* F/E at which even samples tell */
+#define EVEN_GAP_MAX	  10.0 /* ticks */
+#define EVEN_VARIATION	  0.5  /* standard deviation of even gaps, by their mean */
+#define STEP_HIGH	  0.9  /* F/E of a thread in step that is met */
+#define STEP_LOW	  0.1  /* and of one that is not */
 
 /* What the samples of a thread say, in periods of CPU time. */
 struct pace {
@@ -56,6 +60,7 @@ struct pace {
 	uint64_t all_samples;
 	uint64_t first_ns; /* of those with idle time before them */
 	uint64_t last_ns;
+	double gaps, squares; /* time from sample to sample: sum, sum of squares; in ticks */
 };
 
 struct timing {
@@ -94,6 +99,8 @@ static void measure(const struct trace *trace, const struct timing *timing, stru
 			if (!pace->first_ns)
 				pace->first_ns = sample->time_ns;
 			pace->samples++;
+			pace->gaps += wall / timing->tick_ns;
+			pace->squares += wall / timing->tick_ns * wall / timing->tick_ns;
 			pace->periods += (double)sample->count / timing->period_ns;
 		}
 		pace->last_ns = sample->time_ns;
@@ -109,6 +116,21 @@ static bool is_simple_ratio(double low, double high)
 		if (floor(high * q) >= 1 && floor(high * q) >= low * q)
 			return true;
 	return false;
+}
+
+/*
+ * Does nearly every period have a sample, and do they come evenly? Requests that arrive by chance
+ * have a variation near 1; short bursts by chance are even enough, but leave periods without one;
+ * and a thread that drifts past the tick (4.3 ms) is met once in many wake-ups, at each place in
+ * turn.
+ */
+static bool has_even_gaps(const struct pace *pace)
+{
+	double mean = pace->gaps / pace->samples;
+	double variance = pace->squares / pace->samples - mean * mean;
+
+	return pace->samples >= EVEN_SHARE * pace->periods && mean <= EVEN_GAP_MAX &&
+	       variance <= EVEN_VARIATION * EVEN_VARIATION * mean * mean;
 }
 
 static double deviation(double number, double probability)
@@ -128,7 +150,7 @@ static bool is_too_regular(const struct trace_thread *thread, const struct pace 
 	double most = ((double)thread->end_ns - (double)thread->start_ns) / wakes / timing->tick_ns;
 	double probability = 1 - pow(0.25, timing->period_ns / timing->tick_ns);
 
-	return is_simple_ratio(least, most) &&
+	return (is_simple_ratio(least, most) || has_even_gaps(pace)) &&
 	       pace->samples >= APART_SHARE_MIN * (double)pace->all_samples &&
 	       pace->samples > pace->periods * probability +
 				       DEVIATIONS_ABOVE * deviation(pace->periods, probability) + 1;

@@ -174,8 +174,8 @@ static void read_fields(struct manifest *manifest)
 	trace->version = text_of(manifest, root, "pathprof");
 	trace->trigger = text_of(manifest, root, "trigger");
 	trace->clock = text_of(manifest, json_object_get(root, "clock"), "name");
-	trace->clock_offset_ns = json_integer_value(
-		json_object_get(json_object_get(root, "clock"), "offset_ns"));
+	trace->clock_offset_ns =
+		json_integer_value(json_object_get(json_object_get(root, "clock"), "offset_ns"));
 	trace->nr_cpus = (uint32_t)number_of(root, "cpus");
 	trace->start_ns = number_of(root, "start_ns");
 	trace->end_ns = number_of(root, "end_ns");
