@@ -24,7 +24,9 @@
 #define FOREIGN_MAX	 256 /* threads without a slot that are listed */
 #define CHILDREN_MAX	 256 /* children that only /proc showed */
 #define PENDING_MEETINGS 16
-#define POLL_NS		 250000000ull /* heartbeat, and looks into /proc */
+#define POLL_NS		 250000000ull  /* heartbeat, and looks into /proc; at first */
+#define POLL_SLOW_NS	 1000000000ull /* later: a look costs some 0.1 ms, samples 1 ms a second */
+#define POLL_SETTLED_NS	 2000000000ull /* from the start of the recording */
 
 struct directory {
 	char path[PATH_MAX]; /* absolute */
@@ -140,7 +142,7 @@ struct recorder {
 	unsigned int nr_children;
 	uint64_t polled_ns;
 	struct memory_ahead ahead; /* the service thread's */
-	uint64_t random; /* state of the draw of first periods */
+	uint64_t random;	   /* state of the draw of first periods */
 	bool agent_came;
 	bool disk_full;
 	char *notes[NOTES_MAX];

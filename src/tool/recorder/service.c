@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that serves the memory: woken by the doorbell, at the latest every POLL_NS.
+ * The thread that serves the memory: woken by the doorbell, at the latest every POLL_NS, and every
+ * POLL_SLOW_NS once the program has settled.
  *
  *   heartbeat   so that CPU timers go on (they disarm once it is stale)
  *   arming      threads that wait for their perf events come first
@@ -12,6 +13,11 @@
 #include <errno.h>
 #include <string.h>
 
+static uint64_t poll_ns(const struct recorder *recorder, uint64_t now)
+{
+	return now - recorder->start_ns < POLL_SETTLED_NS ? POLL_NS : POLL_SLOW_NS;
+}
+
 static void *serve(void *argument)
 {
 	struct recorder *recorder = argument;
@@ -19,16 +25,16 @@ static void *serve(void *argument)
 	uint32_t seen = 0;
 
 	while (!atomic_load(&recorder->service_stops)) {
-		uint64_t now;
+		uint64_t now = now_ns();
 
-		seen = memory_wait(&recorder->memory, seen, POLL_NS);
+		seen = memory_wait(&recorder->memory, seen, poll_ns(recorder, now));
 		now = now_ns();
 		atomic_store_explicit(&header->heartbeat_ns, now, memory_order_relaxed);
 		pthread_mutex_lock(&recorder->lock);
 		arming_serve(recorder);
 		drain_round(recorder);
 		memory_prefault_ahead(&recorder->memory, &recorder->ahead);
-		if (now - recorder->polled_ns >= POLL_NS) {
+		if (now - recorder->polled_ns >= poll_ns(recorder, now)) {
 			recorder->polled_ns = now;
 			threads_poll(recorder);
 		}
