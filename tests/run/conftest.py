@@ -39,14 +39,22 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "plain_only: not under a sanitizer")
 
 
-@pytest.fixture(scope="session")
-def pathprof():
-    """Run pathprof with arguments; the finished process, output as text."""
-    def run(*arguments, **options):
+class Program:
+    """The built program: a path, and a function that runs it with arguments."""
+
+    def __fspath__(self):
+        return str(PATHPROF)
+
+    def __call__(self, *arguments, **options):
+        """The finished process, output as text."""
         options = {"capture_output": True, "text": True, "timeout": SECONDS,
                    "stdin": subprocess.DEVNULL, "check": False, **options}
         return subprocess.run([str(PATHPROF), *map(str, arguments)], **options)
-    return run
+
+
+@pytest.fixture(scope="session")
+def pathprof():
+    return Program()
 
 
 @pytest.fixture(scope="session")

@@ -165,6 +165,32 @@ def test_record__a_killed_recorder_leaves_the_program_running(python, tmp_path):
     assert manifest(tmp_path / "r")["complete"] is False
 
 
+def test_record__a_killed_program_is_recorded_up_to_the_kill(record, python):
+    code = ("import os, time\n"
+            "while time.process_time() < 0.3: pass\n"
+            "os.kill(os.getpid(), 9)\n")
+    done, directory = record([python, "-c", code], "-e", "cpu-time")
+    assert done.returncode == 128 + signal.SIGKILL
+    got = manifest(directory)
+    samples = int(done.stderr.split("pathprof: ")[1].split()[0])
+    assert got["complete"]
+    # The CPU time is exact; every tick of it but the start's is a sample.
+    assert samples >= 0.5 * got["events"][0]["count"] / got["tick_ns"] > 20
+
+
+def test_record__a_shell_that_execs_is_followed(record, python):
+    done, directory = record(["sh", "-c", f"exec {python} -c 'sum(range(3000000))'"])
+    assert done.returncode == 0
+    assert [i["problem"] for i in manifest(directory)["interpreters"]] == [None]
+    assert "of 1 thread" in done.stderr
+
+
+def test_record__a_shell_that_forks_is_said(record, python):
+    done, _ = record(["sh", "-c", f"{python} -c pass; true"])
+    assert "is no Python interpreter, and the processes that it started" in done.stderr
+    assert "children  1 process " in done.stderr
+
+
 def test_record__duration_ends_the_sampling_not_the_program(record, python):
     done, directory = record([python, "-c", "import time\nend = time.process_time() + 0.5\n"
                               "while time.process_time() < end: pass\nprint('end')"],

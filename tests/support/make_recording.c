@@ -321,6 +321,7 @@ static void put_stored(struct maker_bytes *archive, const char *name, const void
 	put_u32(archive, (uint32_t)strlen(name));
 	put_u64(archive, length);
 	put_u64(archive, length);
+	put_u64(archive, 0);
 	put(archive, name, strlen(name));
 	put(archive, bytes, length);
 }
@@ -348,6 +349,7 @@ uint8_t *maker_stored(struct maker *maker, size_t *ret_length)
 	put_u32(&archive, 0); /* ARCHIVE_END */
 	put_u32(&archive, 0);
 	put_u64(&archive, nr_files);
+	put_u64(&archive, 0);
 	put_u64(&archive, 0);
 	*ret_length = archive.length;
 	return archive.at;

@@ -20,12 +20,12 @@ struct capture {
 };
 
 struct tick {
-	uint64_t time_ns;     /* MONOTONIC, taken first in the handler */
-	const void *context;  /* ucontext_t of the interrupted code, NULL for hand-made ticks */
-	uint32_t event;	      /* index of the event */
-	uint32_t overrun;     /* ticks merged into this one, beyond it */
-	uint64_t count;	      /* the sample's weight */
-	bool faults_blocked;  /* the interrupted mask blocks SIGSEGV or SIGBUS */
+	uint64_t time_ns;    /* MONOTONIC, taken first in the handler */
+	const void *context; /* ucontext_t of the interrupted code, NULL for hand-made ticks */
+	uint32_t event;	     /* index of the event */
+	uint32_t overrun;    /* ticks merged into this one, beyond it */
+	uint64_t count;	     /* the sample's weight */
+	bool faults_blocked; /* the interrupted mask blocks SIGSEGV or SIGBUS */
 };
 
 /**

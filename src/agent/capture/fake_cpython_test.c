@@ -37,19 +37,37 @@ static struct cpython_text text(const char *characters)
 				     .width = 1};
 }
 
-bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
-		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
+static const struct fake_code *fake_code_at(uint64_t code_address)
 {
 	uint64_t number = (code_address - FAKE_ADDRESS) / 256;
-	const struct fake_code *code;
+
+	if (number >= FAKE_CODES || fake.codes[number].identity == 0)
+		return NULL;
+	return &fake.codes[number];
+}
+
+uint64_t cpython_identify(const struct cpython *cpython, uint64_t code_address,
+			  struct cpython_file_memo *file_memo)
+{
+	const struct fake_code *code = fake_code_at(code_address);
 
 	(void)cpython;
 	(void)file_memo;
 	fake.calls++;
 	fake.reads++;
-	if (number >= FAKE_CODES || fake.codes[number].identity == 0)
+	return code ? code->identity : 0;
+}
+
+bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
+		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
+{
+	const struct fake_code *code = fake_code_at(code_address);
+
+	(void)cpython;
+	(void)file_memo;
+	fake.calls++;
+	if (!code)
 		return false;
-	code = &fake.codes[number];
 	*ret_code = (struct cpython_code){
 		.identity = code->identity,
 		.first_line = code->first_line,

@@ -17,7 +17,7 @@
  * valid for one epoch, spares reading a code object again: recursion reads it once.
  *
  * Cost, n frames with c different code objects:
- *   always      n * (a memo's line, 2 lines of slot->stack) + c * cpython_read_code()
+ *   always      n * (a memo's line, 2 lines of slot->stack) + c * cpython_identify()
  *   new frames  a table look-up each: the index's line and the node's
  *   new code    a look-up, and copying its names and line table
  * The code objects' lines are asked for ahead of their reading: misses overlap.
@@ -194,15 +194,21 @@ static bool push_marker(struct interning *in, enum node_kind kind, enum degraded
 }
 
 /*
- * Makes memo->code, 0 so far, the id of the code that *@code describes. Returns false: table
- * full. Where the code cannot be copied after all, the identity is taken back.
+ * Makes memo->code, 0 so far, the id of the code object that the memo describes. Returns false:
+ * table full. Where the code cannot be read after all, the identity is taken back.
  */
-static bool name_code(struct interning *in, struct walk_memo *memo, struct cpython_code *code)
+static bool name_code(struct interning *in, struct walk_memo *memo)
 {
+	struct cpython_code code;
+
 	memo->code = table_find_code(in->memory, memo->identity);
 	if (memo->code)
 		return true;
-	switch (add_code(in->memory, code, &memo->code)) {
+	if (!cpython_read_code(in->cpython, memo->code_address, &in->file_memo, &code)) {
+		memo->identity = 0;
+		return true;
+	}
+	switch (add_code(in->memory, &code, &memo->code)) {
 	case CODE_OK:
 		return true;
 	case CODE_UNREADABLE:
@@ -220,7 +226,6 @@ static bool push_frame(struct interning *in, const struct cpython_frame *walked_
 				    .where = walked_frame->position << 1 | walked_frame->entry,
 				    .kind = NODE_PYTHON};
 	const struct stack_frame *old;
-	struct cpython_code code;
 	bool fresh = memo->epoch != in->slot->walk_epoch ||
 		     memo->code_address != walked_frame->code_address;
 
@@ -228,10 +233,8 @@ static bool push_frame(struct interning *in, const struct cpython_frame *walked_
 		memo->epoch = in->slot->walk_epoch;
 		memo->code_address = walked_frame->code_address;
 		memo->code = 0;
-		memo->identity = cpython_read_code(in->cpython, walked_frame->code_address,
-						   &in->file_memo, &code)
-					 ? code.identity
-					 : 0;
+		memo->identity =
+			cpython_identify(in->cpython, walked_frame->code_address, &in->file_memo);
 	}
 	frame.identity = memo->identity;
 	old = frame.identity ? same_frame(in, &frame) : NULL;
@@ -240,7 +243,7 @@ static bool push_frame(struct interning *in, const struct cpython_frame *walked_
 		push_old(in, old);
 		return true;
 	}
-	if (frame.identity && fresh && !name_code(in, memo, &code))
+	if (frame.identity && fresh && !name_code(in, memo))
 		return false;
 	if (!memo->identity)
 		return push_marker(in, NODE_UNREADABLE, DEGRADED_UNREADABLE);

@@ -19,7 +19,7 @@ const struct libc *libc_next(void)
 {
 	if (atomic_load_explicit(&agent.libc_found, memory_order_acquire))
 		return &agent.libc;
-	/* Two threads may both do this: they write the same. */
+		/* Two threads may both do this: they write the same. */
 #define X(name) agent.libc.name = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name);
 	LIBC_FUNCTIONS(X)
 #undef X

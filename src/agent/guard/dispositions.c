@@ -273,7 +273,8 @@ static int other_sigaction(int signo, const struct sigaction *action, struct sig
 	if (strip && action != NULL) {
 		told = *action;
 		if (sigismember(&told.sa_mask, SIGTRAP) == 1)
-			atomic_fetch_or_explicit(&handlers_blocking_trap, bit, memory_order_relaxed);
+			atomic_fetch_or_explicit(&handlers_blocking_trap, bit,
+						 memory_order_relaxed);
 		else
 			atomic_fetch_and_explicit(&handlers_blocking_trap, ~bit,
 						  memory_order_relaxed);
@@ -357,7 +358,8 @@ WRAPPER __sighandler_t sigset(int signo, __sighandler_t handler)
 	if (handler == SIG_HOLD) {
 		struct sigaction action;
 
-		if (sigprocmask(SIG_BLOCK, &one, &before) < 0 || sigaction(signo, NULL, &action) < 0)
+		if (sigprocmask(SIG_BLOCK, &one, &before) < 0 ||
+		    sigaction(signo, NULL, &action) < 0)
 			return SIG_ERR;
 		return sigismember(&before, signo) ? SIG_HOLD : action.sa_handler;
 	}

@@ -10,8 +10,8 @@
  * The constructor runs first of all (the library is linked -z initfirst): before libc's own, so
  * nothing may be called there and getenv() would crash. It edits the envp array and the one string
  * in place. What it cannot hide is /proc/self/environ, which still shows PATHPROF_RECORDING, and
- * the auxiliary vector that a program looks for behind envp's NULL: it finds an empty one (getauxval
- * does not look there; Go falls back to /proc/self/auxv).
+ * the auxiliary vector that a program looks for behind envp's NULL: it finds an empty one
+ * (getauxval does not look there; Go falls back to /proc/self/auxv).
  */
 #include "agent/guard/agent.h"
 
@@ -21,8 +21,8 @@
 
 #include "agent/guard/handshake.h"
 
-#define PRELOAD_NAME   "LD_PRELOAD="
-#define RECORDING_NAME HANDSHAKE_VARIABLE "="
+#define PRELOAD_NAME	 "LD_PRELOAD="
+#define RECORDING_NAME	 HANDSHAKE_VARIABLE "="
 #define EXEC_ENTRIES_MAX (1u << 20) /* the kernel takes 6 MiB of pointers and strings at most */
 
 /* The value of @entry if it is @name ("NAME="), else NULL. */
@@ -101,9 +101,13 @@ __attribute__((constructor)) static void environment_take(int argc, char **argv,
 	*to = NULL;
 }
 
+/* The room was measured before. Returns where the terminating NUL is. */
 static char *append(char *to, const char *text)
 {
-	return stpcpy(to, text);
+	size_t length = strlen(text);
+
+	memcpy(to, text, length + 1);
+	return to + length;
 }
 
 int environment_for_exec(char *const envp[], struct exec_environment *ret_environment)

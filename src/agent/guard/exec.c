@@ -24,7 +24,7 @@
 #include <sys/xattr.h>
 
 #define ARM_EXEC_WAIT_NS  100000000ull /* for the recorder to disable or enable all events */
-#define ARGUMENTS_MAX	  (1 << 20) /* of execl and kin: above the kernel's own bound */
+#define ARGUMENTS_MAX	  (1 << 20)    /* of execl and kin: above the kernel's own bound */
 #define PATH_ELEMENTS_MAX 256 /* directories of PATH that are looked at for a set-uid program */
 
 /* What was done before an exec, to be undone where it fails. */

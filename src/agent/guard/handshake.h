@@ -34,8 +34,8 @@ enum handshake_interpreter {
 struct handshake_hello {
 	uint32_t magic;
 	uint32_t version;
-	char secret[32]; /* hexadecimal digits, not terminated */
-	uint32_t pid;	 /* in the sender's namespace; SO_PEERCRED counts */
+	char secret[32];	      /* hexadecimal digits, not terminated */
+	uint32_t pid;		      /* in the sender's namespace; SO_PEERCRED counts */
 	uint32_t interpreter;	      /* enum handshake_interpreter */
 	uint32_t interpreter_version; /* as Py_Version */
 	uint32_t pad;

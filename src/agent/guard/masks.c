@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGTRAP stays unblocked in the kernel where perf events are in use; the program believes otherwise.
+ * SIGTRAP stays unblocked in the kernel where perf events are in use; the program believes
+ * otherwise.
  *
  * A blocked event would stay pending and tell of the wrong place, a sigwait() on a full set would
  * take it, and some kernels kill. So, in threads with a slot and only then:

@@ -80,7 +80,7 @@ static int connect_path(int fd, const char *path)
 	if (slash == NULL || (size_t)(slash - path) >= sizeof(directory) - 1)
 		return -EINVAL;
 	if (strlen(path) < sizeof(address.sun_path)) {
-		strcpy(address.sun_path, path);
+		memcpy(address.sun_path, path, strlen(path) + 1);
 	} else { /* too long for an address: through the directory's descriptor */
 		memcpy(directory, path, (size_t)(slash - path) + 1);
 		directory[slash - path + 1] = '\0';
@@ -131,7 +131,9 @@ static int receive_reply(int socket_fd, int *ret_memory_fd)
 	} control;
 	struct handshake_reply reply = {0};
 	struct iovec part = {.iov_base = &reply, .iov_len = sizeof(reply)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
 	ssize_t n;
 	int fd;

@@ -11,9 +11,9 @@
  * setjmp-style clean-up (this file is compiled without -fexceptions), which needs no unwinder
  * library; an exception that leaves the start routine finds no handler, as without us.
  *
- * System calls that a sampled thread costs: 6 with the CPU timer (timer_create, timer_settime;
- * timer_delete, clock_gettime, getrusage, prctl), 5 with perf events (futex twice), and one futex
- * more where a packet was open at its end. A test counts them.
+ * System calls that a sampled thread costs: 7 with the CPU timer (timer_create, timer_settime;
+ * timer_delete, clock_gettime, getrusage, prctl, and the doorbell's futex in slot_end()), 6 with perf
+ * events (the doorbell and a wait; the last four). A test counts them.
  *
  * Raw clone() threads and libc's own helpers never tick: timers and events are per thread.
  * Destructors of thread-specific data run after the clean-up, unsampled.
@@ -79,7 +79,7 @@ static uint32_t own_tid(void)
 
 	if (pthread_getcpuclockid(pthread_self(), &clock) != 0)
 		return (uint32_t)gettid();
-	return (uint32_t)~(clock >> 3);
+	return (uint32_t) ~(clock >> 3);
 }
 
 static void *trampoline(void *argument)

@@ -31,12 +31,12 @@
 #define KERNEL_SIGSET_BYTES   8
 #define SA_RESTORER_KERNEL    0x04000000ul
 
-#define SIGNAL_BIT(signo) (1ull << ((signo) - 1))
+#define SIGNAL_BIT(signo) (1ull << ((signo)-1))
 
 #if defined(__x86_64__)
 /*
- * x86-64 has the return from a handler in user space. Unwinders know a signal frame by exactly these
- * bytes (libgcc's config/i386/linux-unwind.h), with no unwind table at the byte before.
+ * x86-64 has the return from a handler in user space. Unwinders know a signal frame by exactly
+ * these bytes (libgcc's config/i386/linux-unwind.h), with no unwind table at the byte before.
  */
 __asm__(".pushsection .text\n"
 	".balign 16\n"

@@ -6,8 +6,8 @@
  * descriptor. A thread asks through its slot's `arming` word (core/memory/memory_types.h) and goes
  * on after ARM_WAIT_NS in any case, counted as late; its events may still come.
  *
- * An event's SIGTRAP has si_code TRAP_PERF and our cookie (core/memory/perf_cookie.h). The events of a
- * thread live until the kernel has it exit, which is after its slot ended: those hits carry a
+ * An event's SIGTRAP has si_code TRAP_PERF and our cookie (core/memory/perf_cookie.h). The events
+ * of a thread live until the kernel has it exit, which is after its slot ended: those hits carry a
  * cookie of no present thread and are dropped. Everything else is the program's.
  */
 #include <errno.h>
@@ -23,12 +23,12 @@
 #define ARM_WAIT_NS 100000000ull /* opened by the recorder in 23 us, 3.6 ms on a busy machine */
 
 /*
- * The part of siginfo that glibc 2.36 does not name (asm-generic/siginfo.h, _sigfault._perf): behind
- * si_addr, unsigned long data, u32 type, u32 flags.
+ * The part of siginfo that glibc 2.36 does not name (asm-generic/siginfo.h, _sigfault._perf):
+ * behind si_addr, unsigned long data, u32 type, u32 flags.
  */
-#define SI_PERF_DATA_AT	     (offsetof(siginfo_t, si_addr) + 8)
-#define SI_PERF_FLAGS_AT     (SI_PERF_DATA_AT + 12)
-#define PERF_FLAG_ASYNC	     1u /* TRAP_PERF_FLAG_ASYNC: was blocked when it happened */
+#define SI_PERF_DATA_AT	 (offsetof(siginfo_t, si_addr) + 8)
+#define SI_PERF_FLAGS_AT (SI_PERF_DATA_AT + 12)
+#define PERF_FLAG_ASYNC	 1u /* TRAP_PERF_FLAG_ASYNC: was blocked when it happened */
 
 _Static_assert(offsetof(siginfo_t, si_addr) == 16, "64-bit siginfo");
 

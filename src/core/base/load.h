@@ -46,9 +46,9 @@ bool load_remote(pid_t pid, uint64_t address, void *to, size_t length);
 
 #if defined(__x86_64__)
 /* At any alignment, of any type: a memory operand, which saves computing the address first. */
-#define LOAD_OPERAND(type)                                                                         \
-	struct operand_##type {                                                                    \
-		type value;                                                                        \
+#define LOAD_OPERAND(type)      \
+	struct operand_##type { \
+		type value;     \
 	} __attribute__((packed, may_alias))
 LOAD_OPERAND(uint64_t);
 LOAD_OPERAND(uint32_t);
@@ -56,20 +56,20 @@ LOAD_OPERAND(uint8_t);
 #undef LOAD_OPERAND
 
 #define LOAD_GUARDED(type, instruction, register_form)                                             \
-	static inline __attribute__((always_inline)) bool load_direct_##type(uint64_t address,     \
-									      type *to)            \
+	static inline                                                                              \
+		__attribute__((always_inline)) bool load_direct_##type(uint64_t address, type *to) \
 	{                                                                                          \
 		type value;                                                                        \
-		__asm__ volatile goto("1: " instruction " %1, %" register_form "0\n"                      \
-			     ".pushsection pathprof_faults, \"a\"\n"                               \
-			     ".balign 4\n"                                                         \
-			     ".long 1b - .\n"                                                      \
-			     ".long %l[fault] - .\n"                                               \
-			     ".popsection\n"                                                       \
-			     : "=r"(value)                                                         \
-			     : "m"(*(const struct operand_##type *)(uintptr_t)address)            \
-			     : "memory"                                                            \
-			     : fault);                                                             \
+		__asm__ volatile goto("1: " instruction " %1, %" register_form "0\n"               \
+				      ".pushsection pathprof_faults, \"a\"\n"                      \
+				      ".balign 4\n"                                                \
+				      ".long 1b - .\n"                                             \
+				      ".long %l[fault] - .\n"                                      \
+				      ".popsection\n"                                              \
+				      : "=r"(value)                                                \
+				      : "m"(*(const struct operand_##type *)(uintptr_t)address)    \
+				      : "memory"                                                   \
+				      : fault);                                                    \
 		*to = value;                                                                       \
 		return true;                                                                       \
 	fault:                                                                                     \
@@ -80,20 +80,20 @@ LOAD_GUARDED(uint32_t, "movl", "k")
 LOAD_GUARDED(uint8_t, "movb", "b")
 #elif defined(__aarch64__)
 #define LOAD_GUARDED(type, instruction, register_form)                                             \
-	static inline __attribute__((always_inline)) bool load_direct_##type(uint64_t address,     \
-									      type *to)            \
+	static inline                                                                              \
+		__attribute__((always_inline)) bool load_direct_##type(uint64_t address, type *to) \
 	{                                                                                          \
 		type value;                                                                        \
-		__asm__ volatile goto("1: " instruction " %" register_form "0, [%1]\n"                      \
-			     ".pushsection pathprof_faults, \"a\"\n"                               \
-			     ".balign 4\n"                                                         \
-			     ".long 1b - .\n"                                                      \
-			     ".long %l[fault] - .\n"                                               \
-			     ".popsection\n"                                                       \
-			     : "=r"(value)                                                         \
-			     : "r"(address)                                                        \
-			     : "memory"                                                            \
-			     : fault);                                                             \
+		__asm__ volatile goto("1: " instruction " %" register_form "0, [%1]\n"             \
+				      ".pushsection pathprof_faults, \"a\"\n"                      \
+				      ".balign 4\n"                                                \
+				      ".long 1b - .\n"                                             \
+				      ".long %l[fault] - .\n"                                      \
+				      ".popsection\n"                                              \
+				      : "=r"(value)                                                \
+				      : "r"(address)                                               \
+				      : "memory"                                                   \
+				      : fault);                                                    \
 		*to = value;                                                                       \
 		return true;                                                                       \
 	fault:                                                                                     \

@@ -125,18 +125,22 @@ static inline uint64_t hash_text(const struct cpython_text *text)
 	return hash_bytes(text->address, (uint64_t)text->length * text->width, text->width);
 }
 
-/* Frames of one file follow each other: its name is hashed once. */
-static bool read_file(const struct cpython *cpython, uint64_t address,
-		      struct cpython_file_memo *memo)
+/* The frames of a stack come from a few files: each name is hashed once a walk. 0: unreadable. */
+static uint64_t hash_file(const struct cpython *cpython, uint64_t address,
+			  struct cpython_file_memo *memo)
 {
-	struct cpython_file_memo found = {.address = address};
+	unsigned int entry = (address >> 5 ^ address >> 9) % CPYTHON_FILE_MEMO_ENTRIES;
+	struct cpython_text text;
+	uint64_t hash;
 
-	if (!read_text(cpython, address, FILE_CHARACTERS_MAX, &found.text))
-		return false;
-	found.hash = hash_text(&found.text);
-	if (found.hash)
-		*memo = found;
-	return found.hash;
+	if (memo->entries[entry].address == address && address)
+		return memo->entries[entry].hash;
+	if (!read_text(cpython, address, FILE_CHARACTERS_MAX, &text))
+		return 0;
+	hash = hash_text(&text);
+	memo->entries[entry].address = address;
+	memo->entries[entry].hash = hash;
+	return hash;
 }
 
 /* The length of the bytes object at @address that is kept, in @ret_length. */
@@ -162,13 +166,19 @@ static inline uint64_t identity_of(uint64_t name, uint64_t file, uint64_t line_t
 	return identity ? identity : 1;
 }
 
-bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
-		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
+/*
+ * The identity, and where @ret_code is given the rest too; inlined into both callers, so that
+ * identifying alone, done for every frame of every sample, stores nothing.
+ */
+static inline __attribute__((always_inline)) uint64_t identify(const struct cpython *cpython,
+							       uint64_t code_address,
+							       struct cpython_file_memo *file_memo,
+							       struct cpython_code *ret_code)
 {
 	const struct cpython_layout *layout = cpython->layout;
-	uint64_t type, name, file, line_table, name_hash, line_table_hash;
+	uint64_t type, name, file, line_table, name_hash, file_hash, line_table_hash, identity;
 	uint32_t first_line, line_table_length;
-	struct cpython_text name_text;
+	struct cpython_text name_text, file_text;
 
 	if (!layout || !load_u64(here, code_address + layout->object_type, &type) ||
 	    type != cpython->code_type ||
@@ -177,24 +187,41 @@ bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
 	    !load_u64(here, code_address + layout->code_file, &file) ||
 	    !load_u64(here, code_address + layout->code_line_table, &line_table) ||
 	    !read_text(cpython, name, NAME_CHARACTERS_MAX, &name_text) ||
-	    !read_line_table(cpython, line_table, &line_table_length) || !file ||
-	    (file_memo->address != file && !read_file(cpython, file, file_memo)))
-		return false;
+	    !read_line_table(cpython, line_table, &line_table_length))
+		return 0;
 	line_table += layout->bytes_data;
 	name_hash = hash_text(&name_text);
+	file_hash = hash_file(cpython, file, file_memo);
 	line_table_hash = hash_bytes(line_table, line_table_length, layout->line_table_kind);
-	if (!name_hash || !line_table_hash)
-		return false;
+	if (!name_hash || !file_hash || !line_table_hash)
+		return 0;
+	identity = identity_of(name_hash, file_hash, line_table_hash, first_line);
+	if (!ret_code)
+		return identity;
+	if (!read_text(cpython, file, FILE_CHARACTERS_MAX, &file_text))
+		return 0;
 	*ret_code = (struct cpython_code){
-		.identity = identity_of(name_hash, file_memo->hash, line_table_hash, first_line),
+		.identity = identity,
 		.first_line = first_line,
 		.line_table_length = line_table_length,
 		.line_table = line_table,
 		.name = name_text,
-		.file = file_memo->text,
+		.file = file_text,
 		.line_table_kind = layout->line_table_kind,
 	};
-	return true;
+	return identity;
+}
+
+uint64_t cpython_identify(const struct cpython *cpython, uint64_t code_address,
+			  struct cpython_file_memo *file_memo)
+{
+	return identify(cpython, code_address, file_memo, NULL);
+}
+
+bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
+		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
+{
+	return identify(cpython, code_address, file_memo, ret_code) != 0;
 }
 
 bool cpython_copy(uint64_t address, void *to, size_t length)

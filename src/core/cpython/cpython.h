@@ -86,18 +86,28 @@ uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid);
 size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,
 		    struct cpython_frame *frames, size_t max, enum cpython_end *ret_end);
 
+/* File names' hashes, within one handler run; zeroed at its start. */
+#define CPYTHON_FILE_MEMO_ENTRIES 8
+struct cpython_file_memo {
+	struct {
+		uint64_t address; /* of the str object; 0: empty */
+		uint64_t hash;
+	} entries[CPYTHON_FILE_MEMO_ENTRIES];
+};
+
 /**
- * cpython_read_code - read and identify a code object (direct loads)
- * Identity is a hash of the content (qualified name, file name, first line, line table), since a
- * code object dies and its address comes back, with equal first line, pointers and lengths.
- * @file_memo: a memo of the file name's hash for use within one handler run; zeroed at its start
+ * cpython_identify - the identity of a code object (direct loads)
+ * A hash of the content (qualified name, file name, first line, line table), since a code object
+ * dies and its address comes back, with equal first line, pointers and lengths.
+ * Returns 0 if it cannot be read or is no code object. Signal-safe.
+ */
+uint64_t cpython_identify(const struct cpython *cpython, uint64_t code_address,
+			  struct cpython_file_memo *file_memo);
+
+/**
+ * cpython_read_code - what a recording keeps of a code object, and its identity (direct loads)
  * Returns false if it cannot be read or is no code object. Signal-safe.
  */
-struct cpython_file_memo {
-	uint64_t address; /* of the str object; 0: empty */
-	uint64_t hash;
-	struct cpython_text text;
-};
 bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
 		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code);
 

@@ -91,15 +91,23 @@ static void write_frame(FILE *to, const struct cpython *cpython, const struct cp
 /* The end of the walk on the first line, then file, name, line and entry mark of each frame. */
 PROBE int probe_walk(size_t max, char *text, size_t size)
 {
-	struct cpython_frame *frames = calloc(FRAMES_MAX, sizeof(*frames));
-	FILE *to = fmemopen(text, size, "w");
+	struct cpython_frame *frames;
 	struct cpython cpython;
 	enum cpython_end end;
 	size_t nr_frames;
 	uint64_t state;
+	FILE *to;
 
-	if (!frames || !to || max > FRAMES_MAX || cpython_find(&cpython, NULL))
+	if (max > FRAMES_MAX || cpython_find(&cpython, NULL))
 		return -1;
+	to = fmemopen(text, size, "w");
+	if (!to)
+		return -1;
+	frames = calloc(FRAMES_MAX, sizeof(*frames));
+	if (!frames) {
+		fclose(to);
+		return -1;
+	}
 	state = cpython_thread_state(&cpython, (uint32_t)gettid());
 	nr_frames = cpython_walk(&cpython, state, frames, max, &end);
 	fprintf(to, "%d\n", end);
@@ -206,13 +214,17 @@ static int by_value(const void *a, const void *b)
 /* Median time in ns of reading the calling thread's topmost 32 frames; @cold: caches emptied. */
 PROBE double probe_benchmark(int rounds, int cold)
 {
-	double *times = calloc((size_t)rounds, sizeof(*times)), median;
-	uint8_t *other = cold ? malloc(COLD_BYTES) : NULL;
 	uint32_t tid = (uint32_t)gettid();
 	struct cpython cpython;
+	uint8_t *other;
+	double *times, median;
 
-	if (!times || cpython_find(&cpython, NULL))
+	if (cpython_find(&cpython, NULL))
 		return 0;
+	times = calloc((size_t)rounds, sizeof(*times));
+	if (!times)
+		return 0;
+	other = cold ? malloc(COLD_BYTES) : NULL;
 	for (int i = 0; i < rounds; i++) {
 		if (other)
 			memset(other, i, COLD_BYTES);

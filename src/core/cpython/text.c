@@ -2,7 +2,6 @@
 /* Characters of a str object as UTF-8 that can stand on one line of a report. */
 #include "core/cpython/cpython.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +15,24 @@ static uint32_t character_at(const uint8_t *characters, uint32_t index, unsigned
 	return character;
 }
 
-static size_t encode(uint32_t character, char to[CHARACTER_BYTES_MAX + 1])
+static size_t escape(char to[CHARACTER_BYTES_MAX], char letter, unsigned int nr_digits,
+		     uint32_t character)
+{
+	to[0] = '\\';
+	to[1] = letter;
+	for (unsigned int i = 0; i < nr_digits; i++)
+		to[2 + i] = "0123456789abcdef"[character >> 4 * (nr_digits - 1 - i) & 15];
+	return 2 + nr_digits;
+}
+
+static size_t encode(uint32_t character, char to[CHARACTER_BYTES_MAX])
 {
 	if (character < 0x20 || (character >= 0x7f && character < 0xa0))
-		return (size_t)sprintf(to, "\\x%02x", character);
+		return escape(to, 'x', 2, character);
 	if (character >= 0xd800 && character < 0xe000)
-		return (size_t)sprintf(to, "\\u%04x", character);
+		return escape(to, 'u', 4, character);
 	if (character > 0x10ffff)
-		return (size_t)sprintf(to, "\\U%08x", character);
+		return escape(to, 'U', 8, character);
 	if (character < 0x80) {
 		to[0] = (char)character;
 		return 1;
@@ -48,7 +57,7 @@ static size_t encode(uint32_t character, char to[CHARACTER_BYTES_MAX + 1])
 
 char *cpython_text_utf8(const uint8_t *characters, uint32_t length, unsigned int width)
 {
-	char one[CHARACTER_BYTES_MAX + 1];
+	char one[CHARACTER_BYTES_MAX];
 	size_t bytes = 0;
 	char *text, *at;
 

@@ -27,22 +27,23 @@ enum trigger {
 };
 
 /* Overflows that left no sample. X(enumerator, key, sentence) */
-#define LOSS_REASONS(X)                                                                            \
-	X(LOSS_BUFFER_FULL, "buffer_full", "no free packet: the recorder did not keep up")         \
-	X(LOSS_TABLE_FULL, "table_full", "the definition table is full: raise --memory")           \
-	X(LOSS_NO_SLOT, "no_slot", "more threads than slots: raise --memory")                      \
-	X(LOSS_MERGED, "merged", "overflows that piled up before one delivery")                    \
-	X(LOSS_DELAYED, "delayed", "delivered late, after a blocked signal: stack not the event's")\
-	X(LOSS_THROTTLED, "throttled", "over the rate that the handler accepts")                   \
-	X(LOSS_NESTED, "nested", "arrived while a sample was being taken")                         \
-	X(LOSS_DISK, "disk", "could not be written to the recording's directory")                  \
+#define LOSS_REASONS(X)                                                                    \
+	X(LOSS_BUFFER_FULL, "buffer_full", "no free packet: the recorder did not keep up") \
+	X(LOSS_TABLE_FULL, "table_full", "the definition table is full: raise --memory")   \
+	X(LOSS_NO_SLOT, "no_slot", "more threads than slots: raise --memory")              \
+	X(LOSS_MERGED, "merged", "overflows that piled up before one delivery")            \
+	X(LOSS_DELAYED, "delayed",                                                         \
+	  "delivered late, after a blocked signal: stack not the event's")                 \
+	X(LOSS_THROTTLED, "throttled", "over the rate that the handler accepts")           \
+	X(LOSS_NESTED, "nested", "arrived while a sample was being taken")                 \
+	X(LOSS_DISK, "disk", "could not be written to the recording's directory")          \
 	X(LOSS_LATE_ARMING, "late_arming", "in a thread before its event was armed")
 
 enum loss_reason {
 #define X(id, key, sentence) id,
 	LOSS_REASONS(X)
 #undef X
-	NR_LOSS_REASONS
+		NR_LOSS_REASONS
 };
 
 /* Samples that show less than they could. X(enumerator, key, sentence) */
@@ -56,7 +57,7 @@ enum degraded_reason {
 #define X(id, key, sentence) id,
 	DEGRADED_REASONS(X)
 #undef X
-	NR_DEGRADED_REASONS
+		NR_DEGRADED_REASONS
 };
 
 /**

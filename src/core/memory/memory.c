@@ -25,6 +25,9 @@
 
 #define REGION_ALIGN	 4096
 #define MEMORY_BYTES_MAX (64ull << 30) /* beyond it the index of nodes outgrows 32 bits */
+#define AHEAD_BYTES	 (128u << 10)  /* at hand beyond the tail of a region, at least */
+#define AHEAD_STEP	 (128u << 10)
+#define AHEAD_CODES	 64	       /* codes from which on the index is made ready */
 #define PACKET_BYTES	 16384	       /* 1013 samples: four seconds at 250 Hz */
 
 /* Bytes of the total for one of each. Together about 85 %, the rest is text. */
@@ -279,4 +282,44 @@ void memory_prefault(struct memory *memory, unsigned int pages_per_region)
 		/* EINVAL: a kernel before 5.14. The first ticks then fault, nothing else. */
 		(void)madvise(base + start, wanted < room ? wanted : room, MADV_POPULATE_WRITE);
 	}
+}
+
+/*
+ * Makes what lies beyond the tail of a region ready: AHEAD_BYTES, or a quarter of what is used
+ * where that is more, and AHEAD_STEP on top so that the system calls are few.
+ */
+static void ready_region(void *region, uint64_t used, uint64_t bytes, uint64_t *ready)
+{
+	uint64_t wanted = used + (used / 4 > AHEAD_BYTES ? used / 4 : AHEAD_BYTES);
+	uint64_t from = *ready & ~(uint64_t)(REGION_ALIGN - 1);
+
+	if (*ready >= (wanted < bytes ? wanted : bytes))
+		return;
+	wanted = wanted + AHEAD_STEP < bytes ? wanted + AHEAD_STEP : bytes;
+	(void)madvise((uint8_t *)region + from, wanted - from, MADV_POPULATE_WRITE);
+	*ready = wanted;
+}
+
+static uint64_t used_of(_Atomic uint32_t *tail, uint32_t bound, uint64_t bytes_each)
+{
+	uint32_t used = atomic_load_explicit(tail, memory_order_relaxed);
+
+	return (used < bound ? used : bound) * bytes_each;
+}
+
+void memory_prefault_ahead(struct memory *memory, struct memory_ahead *ahead)
+{
+	struct memory_header *header = memory->header;
+	const struct memory_sizes *sizes = &header->sizes;
+	uint64_t nodes = used_of(&header->nodes_used, sizes->nr_nodes, sizeof(struct node));
+	uint64_t codes = used_of(&header->codes_used, sizes->nr_codes, sizeof(struct code));
+	uint64_t text = atomic_load_explicit(&header->text_used, memory_order_relaxed);
+	uint64_t index_bytes = sizes->code_index_slots * sizeof(uint32_t);
+
+	ready_region(memory->nodes, nodes, sizes->nr_nodes * sizeof(struct node), &ahead->nodes);
+	ready_region(memory->codes, codes, sizes->nr_codes * sizeof(struct code), &ahead->codes);
+	ready_region(memory->text, text, sizes->text_bytes, &ahead->text);
+	/* The index of codes is touched at random: all of it, once a program has shown some. */
+	if (codes > AHEAD_CODES * sizeof(struct code))
+		ready_region(memory->code_index, index_bytes, index_bytes, &ahead->code_index);
 }

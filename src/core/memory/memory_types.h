@@ -152,8 +152,8 @@ struct slot {
 	uint32_t walk_epoch;
 	uint32_t previous_depth; /* frames of stack[] that are one valid chain */
 	uint32_t program_blocks; /* signals kept out of its mask: agent/guard/agent.h */
-	uint64_t lost_before; /* losses of the slot's earlier threads */
-	uint64_t last_ns;     /* time of the last event of this stream; survives reuse */
+	uint64_t lost_before;	 /* losses of the slot's earlier threads */
+	uint64_t last_ns;	 /* time of the last event of this stream; survives reuse */
 	uint64_t last_tick_ns;
 	uint64_t start_ns, end_ns;		/* MONOTONIC; end_ns 0 while it lives */
 	uint64_t cpu_ns;			/* exact CPU time of the thread, at its end */

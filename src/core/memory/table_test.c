@@ -314,6 +314,7 @@ static void *brink_thread(void *argument)
 		if (atomic_fetch_add(&brink->turns[0], 1) == 3 * round + 1) {
 			memset(m->node_index, 0,
 			       m->header->sizes.node_index_slots * sizeof(*m->node_index));
+			atomic_store(&m->nodes[0].first_child, 0);
 			atomic_store(&m->header->nodes_used, m->header->sizes.nr_nodes - 1);
 			atomic_fetch_add(&brink->turns[0], 1);
 		}

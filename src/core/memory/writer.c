@@ -51,6 +51,7 @@ static void clear_slot(struct slot *slot)
 	slot->arm_error = 0;
 	slot->generation++;
 	slot->pid = slot->tid = 0;
+	slot->program_blocks = 0;
 	slot->previous_depth = 0;
 	slot->last_tick_ns = 0;
 	slot->start_ns = slot->end_ns = 0;

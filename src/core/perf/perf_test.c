@@ -81,7 +81,7 @@ static void test_open__counts_faults_from_the_enabling_on(void **state)
 		pages[at] = 1;
 	assert_int_equal(perf_disable(fd), 0);
 	assert_int_equal(perf_count(fd, &count), 0);
-	assert_in_range(count, 63, 70);
+	assert_in_range(count, 63, 63 + 32); /* some of the program's own come on top */
 	munmap((void *)pages, length);
 	close(fd);
 }

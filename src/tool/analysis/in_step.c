@@ -18,12 +18,14 @@
  * 0
  *
  * So a thread is in step where its bursts are at most half a tick and F is far below or above
- * (DEVIATIONS standard deviations of the binomial) what chance allows. Only samples with idle time
+ * (standard deviations of the binomial) what chance allows. Only samples with idle time
  * before them count above, as a thread may also have long runs, where F/E is 1 rightly; they must
- * be most. Below, LOW_SHARE leaves room for threads that drift past the tick slowly (a wake-up
- * each 3.7 ms gives F/E of 0.5, and right shares in the end) and for long system calls. With few
- * samples, where chance cannot be told from step, the wake-ups decide: a period that is a simple
- * ratio of the tick, and F/E near 0 or 1.
+ * be most; and the wake-ups must be near a simple ratio of the tick, or the samples come evenly (on
+ * a busy machine a program skips some of its sleeps), as a slow drift past the tick or one long run
+ * for each request can look regular too. Below, LOW_SHARE leaves room for threads that drift past
+ * the tick slowly (a wake-up each 3.7 ms gives F/E of 0.5, and right shares in the end) and for
+ * long system calls. With few samples, where chance cannot be told from step, the wake-ups decide:
+ * a period that is a simple ratio of the tick, and F/E near 0 or 1.
  *
  * Measured on Linux, tick 4 ms, 0.5 ms in A and 0.5 ms in B each time: woken each 4 or 10 ms, all
  * samples in A or all in B or none at all; each 3.7 ms, 67 and 66.
@@ -40,19 +42,25 @@
 #define BURST_TICKS_MAX	  0.5 /* of the mean burst, where chance decides */
 #define APART_SHARE_MIN	  0.6 /* of the samples that have idle time before them */
 #define APART_FACTOR	  1.5 /* a sample has, if more wall time than this times CPU time went by */
-#define DEVIATIONS	  4.0
-#define LOW_SHARE	  0.4
+#define DEVIATIONS_ABOVE  4.0
+#define DEVIATIONS_BELOW  2.0 /* a false word of warning costs less than a missing one */
+#define LOW_SHARE	  0.45
 #define RATIO_DENOMINATOR 4
 #define RATIO_MAX	  4.0 /* wake-ups rarer than every fourth tick: any ratio is near a simple one */
 #define RATIO_TOLERANCE	  0.01
-#define STEP_HIGH	  0.9 /* F/E of a thread in step that is met */
-#define STEP_LOW	  0.1 /* and of one that is not */
+#define EVEN_SHARE	  0.85 /* F/E at which even samples tell */
+#define EVEN_GAP_MAX	  10.0 /* ticks */
+#define EVEN_VARIATION	  0.5  /* standard deviation of even gaps, by their mean */
+#define STEP_HIGH	  0.9  /* F/E of a thread in step that is met */
+#define STEP_LOW	  0.1  /* and of one that is not */
 
 /* What the samples of a thread say, in periods of CPU time. */
 struct pace {
 	double samples, periods; /* of those with idle time before them */
 	uint64_t all_samples;
+	uint64_t first_ns; /* of those with idle time before them */
 	uint64_t last_ns;
+	double gaps, squares; /* time from sample to sample: sum, sum of squares; in ticks */
 };
 
 struct timing {
@@ -68,7 +76,7 @@ static bool find_timing(const struct trace *trace, struct timing *ret_timing)
 		double period = (double)event->period, tick = (double)trace->tick_ns;
 
 		if (!event->trigger || strcmp(event->trigger, "cpu-timer") || !event->period ||
-		    !tick)
+		    tick <= 0)
 			continue;
 		*ret_timing = (struct timing){
 			.event = i, .period_ns = period > tick ? period : tick, .tick_ns = tick};
@@ -88,38 +96,64 @@ static void measure(const struct trace *trace, const struct timing *timing, stru
 		if (sample->event != timing->event)
 			continue;
 		if (pace->all_samples++ && wall > APART_FACTOR * (double)sample->count) {
+			if (!pace->first_ns)
+				pace->first_ns = sample->time_ns;
 			pace->samples++;
+			pace->gaps += wall / timing->tick_ns;
+			pace->squares += wall / timing->tick_ns * wall / timing->tick_ns;
 			pace->periods += (double)sample->count / timing->period_ns;
 		}
 		pace->last_ns = sample->time_ns;
 	}
 }
 
-static bool is_simple_ratio(double ratio)
+/* Is there a ratio of small numbers from @low to @high? */
+static bool is_simple_ratio(double low, double high)
 {
-	if (ratio > RATIO_MAX)
-		return false;
-	for (int q = 1; q <= RATIO_DENOMINATOR; q++) {
-		double nearest = round(ratio * q) / q;
-
-		if (nearest > 0 && fabs(ratio - nearest) <= RATIO_TOLERANCE * nearest)
+	low *= 1 - RATIO_TOLERANCE;
+	high *= 1 + RATIO_TOLERANCE;
+	for (int q = 1; q <= RATIO_DENOMINATOR; q++)
+		if (floor(high * q) >= 1 && floor(high * q) >= low * q)
 			return true;
-	}
 	return false;
+}
+
+/*
+ * Does nearly every period have a sample, and do they come evenly? Requests that arrive by chance
+ * have a variation near 1; short bursts by chance are even enough, but leave periods without one;
+ * and a thread that drifts past the tick (4.3 ms) is met once in many wake-ups, at each place in
+ * turn.
+ */
+static bool has_even_gaps(const struct pace *pace)
+{
+	double mean = pace->gaps / pace->samples;
+	double variance = pace->squares / pace->samples - mean * mean;
+
+	return pace->samples >= EVEN_SHARE * pace->periods && mean <= EVEN_GAP_MAX &&
+	       variance <= EVEN_VARIATION * EVEN_VARIATION * mean * mean;
 }
 
 static double deviation(double number, double probability)
 {
-	return DEVIATIONS * sqrt(number * probability * (1 - probability)) + 1;
+	return sqrt(number * probability * (1 - probability));
 }
 
-/* More samples than chance allows: no period without one. */
-static bool is_too_regular(const struct pace *pace, const struct timing *timing)
+/*
+ * More samples than chance allows: no period without one. The wake-ups must fit, at least from
+ * the first sample with idle time before it on, as a start-up may have gone before.
+ */
+static bool is_too_regular(const struct trace_thread *thread, const struct pace *pace,
+			   const struct timing *timing)
 {
+	double wakes = (double)thread->voluntary_switches;
+	double least = ((double)thread->end_ns - (double)pace->first_ns) / wakes / timing->tick_ns;
+	double most = ((double)thread->end_ns - (double)thread->start_ns) / wakes / timing->tick_ns;
 	double probability = 1 - pow(0.25, timing->period_ns / timing->tick_ns);
 
-	return pace->samples >= APART_SHARE_MIN * (double)pace->all_samples &&
-	       pace->samples > pace->periods * probability + deviation(pace->periods, probability);
+	return (is_simple_ratio(least, most) || has_even_gaps(pace)) &&
+	       pace->samples >= APART_SHARE_MIN * (double)pace->all_samples &&
+	       pace->samples > pace->periods * probability +
+				       DEVIATIONS_ABOVE * deviation(pace->periods, probability) + 1;
 }
 
 static bool is_in_step(const struct trace_thread *thread, const struct pace *pace,
@@ -129,15 +163,17 @@ static bool is_in_step(const struct trace_thread *thread, const struct pace *pac
 	double wakes = (double)thread->voluntary_switches, cpu = (double)thread->cpu_ns;
 	double samples = (double)pace->all_samples, expected = figures->expected_samples;
 	double burst_ticks = cpu / (wakes + 1) / timing->tick_ns;
+	double ratio = life / wakes / timing->tick_ns;
 
 	if (life <= 0 || wakes < WAKES_MIN || expected < PERIODS_MIN ||
 	    cpu > UTILISATION_MAX * life || burst_ticks >= 1)
 		return false;
 	if (burst_ticks <= BURST_TICKS_MAX &&
-	    (samples < expected * LOW_SHARE - deviation(expected, LOW_SHARE) ||
-	     is_too_regular(pace, timing)))
+	    (samples <
+		     expected * LOW_SHARE - DEVIATIONS_BELOW * deviation(expected, LOW_SHARE) - 1 ||
+	     is_too_regular(thread, pace, timing)))
 		return true;
-	return is_simple_ratio(life / wakes / timing->tick_ns) &&
+	return ratio <= RATIO_MAX && is_simple_ratio(ratio, ratio) &&
 	       (samples >= STEP_HIGH * expected || samples <= STEP_LOW * expected);
 }
 

@@ -11,7 +11,7 @@
 #include "tool/trace/trace.h"
 
 struct cost {
-	uint64_t self, total;	      /* samples */
+	uint64_t self, total;		  /* samples */
 	uint64_t self_count, total_count; /* of the event */
 };
 
@@ -67,8 +67,9 @@ struct call_tree {
 
 enum call_tree_direction {
 	CALL_TREE_TOP_DOWN,  /* root: outermost frame first */
-	CALL_TREE_BOTTOM_UP, /* root's children: innermost frames, below them their callers; self of a
-			      * node: stacks whose outermost frame it is, so total = self + children */
+	CALL_TREE_BOTTOM_UP, /* root's children: innermost frames, below them their callers; self of
+			      * a node: stacks whose outermost frame it is, so total = self +
+			      * children */
 };
 
 /**

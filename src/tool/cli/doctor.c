@@ -60,8 +60,8 @@ static bool ask_version(const char *path, char *ret_text, size_t room)
 	bool ok;
 
 	if (strchr(path, '\'') ||
-	    (size_t)snprintf(command, sizeof(command), "'%s' --version 2>/dev/null", path) >=
-		    sizeof(command))
+	    (size_t)snprintf(command, sizeof(command), "timeout 10 '%s' --version 2>/dev/null",
+			     path) >= sizeof(command))
 		return false;
 	pipe = popen(command, "re");
 	ok = pipe && fgets(ret_text, (int)room, pipe) && !strncmp(ret_text, "Python ", 7);

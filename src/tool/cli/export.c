@@ -36,8 +36,7 @@ static int parse(int argc, char **argv, struct export *export)
 {
 	char description[DESCRIPTION];
 	const struct option_spec options[] = {
-		{0, "format", OPTION_STRING, "FORMAT", "One of the formats above",
-		 &export->format},
+		{0, "format", OPTION_STRING, "FORMAT", "One of the formats above", &export->format},
 		{'o', "output", OPTION_STRING, "FILE",
 		 "Write to this file, which is whole or not there; -: standard output",
 		 &export->output},

@@ -44,12 +44,12 @@ struct common_options {
 };
 
 struct command_spec {
-	const char *name;	  /* "record" */
-	const char *usage;	  /* "[OPTION...] -- COMMAND [ARG...]" */
-	const char *description; /* a paragraph */
-	const char *examples;	  /* ends the help; NULL: none */
+	const char *name;		   /* "record" */
+	const char *usage;		   /* "[OPTION...] -- COMMAND [ARG...]" */
+	const char *description;	   /* a paragraph */
+	const char *examples;		   /* ends the help; NULL: none */
 	const struct option_spec *options; /* ends with long_name NULL */
-	bool stop_at_operand; /* the first operand ends the options (record) */
+	bool stop_at_operand;		   /* the first operand ends the options (record) */
 };
 
 /**

@@ -11,13 +11,16 @@
 
 #define BUFFER_BYTES (1 << 20)
 
-/* A large buffer, which lives as long as the file. */
-static void set_buffer(FILE *file)
+/* A large buffer for the file; the one of stdout must live as long as the program. */
+static void set_buffer(struct output *output)
 {
 	char *buffer = malloc(BUFFER_BYTES);
 
-	if (buffer && setvbuf(file, buffer, _IOFBF, BUFFER_BYTES) != 0)
+	if (buffer && setvbuf(output->file, buffer, _IOFBF, BUFFER_BYTES) != 0) {
 		free(buffer);
+		buffer = NULL;
+	}
+	output->buffer = output->path ? buffer : NULL;
 }
 
 /* The mode of a new file: that of the one it replaces, or as the umask has it. */
@@ -88,7 +91,7 @@ int output_open(const char *path, struct output *ret_output, struct errbuf *err)
 		output_abandon(&output);
 		return errbuf_set(err, rc, "Cannot create '%s': %s", path, strerror(-rc));
 	}
-	set_buffer(output.file);
+	set_buffer(&output);
 	*ret_output = output;
 	return 0;
 }
@@ -97,6 +100,7 @@ static void forget(struct output *output)
 {
 	free(output->path);
 	free(output->temporary);
+	free(output->buffer);
 	memset(output, 0, sizeof(*output));
 }
 

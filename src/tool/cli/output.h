@@ -15,6 +15,7 @@ struct output {
 	FILE *file;
 	char *path;	 /* NULL: stdout */
 	char *temporary; /* NULL: written straight */
+	char *buffer;	 /* the file's; stdout keeps its own until the end */
 };
 
 /**

@@ -153,7 +153,7 @@ static int choose(const struct report *report, struct text_options *text)
 }
 
 static int write_report(const struct report *report, const struct text_options *text,
-			const struct trace *trace)
+			const struct trace *trace, bool paged)
 {
 	struct output output;
 	struct errbuf err;
@@ -164,7 +164,8 @@ static int write_report(const struct report *report, const struct text_options *
 				  : text_write(trace, text, output.file, &err);
 	if (rc == 0)
 		rc = output_commit(&output, &err);
-	if (rc == 0)
+	/* A reader who has left the pager has seen enough. */
+	if (rc == 0 || (rc == -EPIPE && paged))
 		return EXIT_OK;
 	complain("report", "%s", err.text);
 	/* What was asked for is not in the recording. */
@@ -186,7 +187,7 @@ int cmd_report(int argc, char **argv)
 	if (status != GO_ON)
 		return status;
 	pager_start(&pager, &report.common);
-	status = write_report(&report, &text, trace);
+	status = write_report(&report, &text, trace, pager.pid != 0);
 	pager_finish(&pager);
 	trace_free(trace);
 	return status;

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000ull
+#define BEAT_MS	 1000 /* beats also while the service thread waits for a slow disk */
 
 static void taken_signals(sigset_t *set)
 {
@@ -225,10 +226,11 @@ int launch_wait(struct recorder *recorder, struct errbuf *err)
 
 		for (unsigned int i = 0; i < meetings; i++)
 			polled[POLL_MEETINGS + i].fd = recorder->meeting_fds[i];
-		if (poll(polled, POLL_MEETINGS + meetings, -1) > 0)
+		if (poll(polled, POLL_MEETINGS + meetings, BEAT_MS) > 0)
 			serve(recorder, polled, meetings);
 		else
 			polled[POLL_PROCESS].revents = 0;
+		atomic_store(&recorder->memory.header->heartbeat_ns, now_ns());
 	} while (!polled[POLL_PROCESS].revents);
 	close(polled[POLL_PROCESS].fd);
 	close(polled[POLL_SIGNALS].fd);

@@ -189,6 +189,25 @@ static void read_exit_status(struct recorder *recorder)
 	recorder->exit_status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
+static void note_what_is_missing(struct recorder *recorder)
+{
+	const char *name = recorder->request->command[0];
+
+	if (!recorder->agent_came)
+		note(recorder,
+		     "'%s' did not load the agent, nothing of it was recorded: it is linked "
+		     "statically, set-uid, or for another architecture or C library",
+		     name);
+	else if (!recorder->nr_interpreters && threads_nr_children(recorder) > 0)
+		note(recorder,
+		     "'%s' is no Python interpreter, and the processes that it started are not "
+		     "recorded: record their commands themselves, or start them with exec",
+		     name);
+	else if (!recorder->nr_interpreters)
+		note(recorder, "'%s' is no Python interpreter: samples have no Python frames",
+		     name);
+}
+
 /* The program is a zombie. Returns whether all was written. */
 static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struct errbuf *err)
 {
@@ -197,17 +216,9 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	recorder->end_ns = now_ns();
 	atomic_store(&recorder->memory.header->closed, 1);
 	read_exit_status(recorder);
-	if (!recorder->agent_came)
-		note(recorder,
-		     "'%s' did not load the agent, nothing of it was recorded: it is linked "
-		     "statically, set-uid, or for another architecture or C library",
-		     recorder->request->command[0]);
-	else if (!recorder->nr_interpreters)
-		note(recorder,
-		     "No Python interpreter was seen in '%s': samples have no Python frames",
-		     recorder->request->command[0]);
 	drain_end_image(recorder, recorder->end_ns);
 	*ret_unseen_cpu_ns = threads_finish(recorder);
+	note_what_is_missing(recorder);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
 	whole = !definitions_flush(&recorder->definitions) && !recorder->disk_full &&

@@ -139,6 +139,7 @@ struct recorder {
 	struct child children[CHILDREN_MAX];
 	unsigned int nr_children;
 	uint64_t polled_ns;
+	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random; /* state of the draw of first periods */
 	bool agent_came;
 	bool disk_full;

@@ -27,6 +27,7 @@ static void *serve(void *argument)
 		pthread_mutex_lock(&recorder->lock);
 		arming_serve(recorder);
 		drain_round(recorder);
+		memory_prefault_ahead(&recorder->memory, &recorder->ahead);
 		if (now - recorder->polled_ns >= POLL_NS) {
 			recorder->polled_ns = now;
 			threads_poll(recorder);

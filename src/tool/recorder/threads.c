@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define CHILD_LISTS_MAX	  16	      /* threads whose children are looked for */
-#define UNSEEN_WORTH_NOTE 10000000ull /* below it: exits and start-up */
+#define UNSEEN_WORTH_NOTE 10000000ull /* and a hundredth of all; below it: ends of threads */
 
 /* A small file of /proc, terminated. Returns its length or 0. */
 static size_t read_proc(char *to, size_t room, const char *format, uint32_t pid, uint32_t tid)
@@ -402,9 +402,12 @@ static uint64_t unseen_cpu_ns(struct recorder *recorder)
 		     (unsigned long long)recorder->totals.unknown_threads);
 		return 0;
 	}
-	if (total <= known || total - known < UNSEEN_WORTH_NOTE)
+	if (total <= known || total - known < UNSEEN_WORTH_NOTE || total - known < total / 100)
 		return 0;
-	note(recorder, "%.3f s of CPU time were spent in threads that were not sampled",
+	note(recorder,
+	     "%.3f s of CPU time were spent where nothing is sampled: in threads that pathprof "
+	     "does "
+	     "not see, or in the ends of many short ones",
 	     (double)(total - known) / 1e9);
 	return total - known;
 }

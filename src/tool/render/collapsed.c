@@ -15,6 +15,7 @@
 
 #include "tool/render/display.h"
 #include "tool/render/exporters.h"
+#include "tool/render/phrases.h"
 
 /* As display.h escapes them, but for the two characters that structure a line. */
 static void write_name(FILE *out, const char *name)
@@ -69,17 +70,18 @@ static size_t path_to(const struct call_tree *tree, uint32_t node, uint32_t *pat
 	return depth;
 }
 
-static void write_stack(FILE *out, const struct trace *trace, const struct call_tree *tree,
+static void write_stack(FILE *out, const struct phrases *names, const struct call_tree *tree,
 			const uint32_t *path, size_t depth)
 {
 	for (size_t i = 0; i < depth; i++) {
 		if (i > 0)
 			putc_unlocked(';', out);
-		write_frame(out, &trace->functions[tree->nodes[path[i]].function]);
+		phrases_write(names, tree->nodes[path[i]].function, out);
 	}
 }
 
-static int write_event(const struct trace *trace, uint32_t event, FILE *out)
+static int write_event(const struct trace *trace, uint32_t event, const struct phrases *names,
+		       FILE *out)
 {
 	struct profile_filter filter = {event, PROFILE_ALL};
 	struct call_tree tree;
@@ -99,7 +101,7 @@ static int write_event(const struct trace *trace, uint32_t event, FILE *out)
 			write_name(out, trace->events[event].name);
 			putc_unlocked(';', out);
 		}
-		write_stack(out, trace, &tree, path, depth);
+		write_stack(out, names, &tree, path, depth);
 		fprintf(out, " %" PRIu64 "\n", tree.nodes[i].self);
 	}
 	call_tree_release(&tree);
@@ -110,13 +112,15 @@ static int write_event(const struct trace *trace, uint32_t event, FILE *out)
 
 static int collapsed_write(const struct trace *trace, FILE *out, struct errbuf *err)
 {
-	for (uint32_t i = 0; i < trace->nr_events; i++) {
-		int rc = write_event(trace, i, out);
+	struct phrases names;
+	int rc = phrases_make(trace, write_frame, &names);
 
-		if (rc < 0)
-			return errbuf_set(err, rc, "Cannot fold the stacks: out of memory");
+	if (rc == 0) {
+		for (uint32_t i = 0; i < trace->nr_events && rc == 0; i++)
+			rc = write_event(trace, i, &names, out);
+		phrases_release(&names);
 	}
-	return 0;
+	return rc < 0 ? errbuf_set(err, rc, "Cannot fold the stacks: out of memory") : 0;
 }
 
 const struct exporter collapsed_exporter = {

@@ -71,19 +71,17 @@ int json_notices(struct json_stream *json, const struct trace *trace)
 
 char *command_line(const struct trace *trace)
 {
-	size_t length = 1;
-	char *line, *at;
+	char *line = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&line, &length);
 
-	for (size_t i = 0; i < trace->nr_command; i++)
-		length += strlen(trace->command[i]) + 1;
-	at = line = malloc(length);
-	if (!line)
+	if (!out)
 		return NULL;
-	*at = 0;
-	for (size_t i = 0; i < trace->nr_command; i++) {
-		if (i > 0)
-			*at++ = ' ';
-		at = stpcpy(at, trace->command[i]);
+	for (size_t i = 0; i < trace->nr_command; i++)
+		fprintf(out, "%s%s", i ? " " : "", trace->command[i]);
+	if (fclose(out) != 0) {
+		free(line);
+		return NULL;
 	}
 	return line;
 }

@@ -27,6 +27,11 @@ static void begin_item(struct json_stream *json, const char *key)
 	}
 }
 
+void json_part(struct json_stream *json)
+{
+	begin_item(json, NULL);
+}
+
 void json_begin(struct json_stream *json, const char *key, char bracket)
 {
 	begin_item(json, key);
@@ -55,6 +60,17 @@ static bool needs_escape(const struct json_stream *json, uint32_t code)
 	return json->in_html && (code == '<' || code == '>' || code == '&');
 }
 
+/* The length of what needs nothing, which is most of any text. */
+static size_t plain_length(const struct json_stream *json, const char *text)
+{
+	size_t length = 0;
+
+	while ((unsigned char)text[length] < 0x7f &&
+	       !needs_escape(json, (unsigned char)text[length]))
+		length++;
+	return length;
+}
+
 static void write_escape(FILE *out, uint32_t code)
 {
 	if (code == '"' || code == '\\')
@@ -71,9 +87,14 @@ static void write_string(struct json_stream *json, const char *text)
 
 	putc_unlocked('"', out);
 	while (*text) {
+		size_t length = plain_length(json, text);
 		uint32_t code;
-		size_t length = utf8_next(text, &code);
 
+		fwrite_unlocked(text, 1, length, out);
+		text += length;
+		if (!*text)
+			break;
+		length = utf8_next(text, &code);
 		if (code == UTF8_INVALID)
 			fputs_unlocked("\xef\xbf\xbd", out);
 		else if (needs_escape(json, code))

@@ -19,6 +19,9 @@ struct json_stream {
 	unsigned int level;
 };
 
+/** json_part - an item follows that the caller writes to json->out: only what is before it */
+void json_part(struct json_stream *json);
+
 /* In each, key is NULL inside an array. */
 void json_begin(struct json_stream *json, const char *key, char bracket);    /* '{' or '[' */
 void json_end(struct json_stream *json, char bracket);			     /* '}' or ']' */

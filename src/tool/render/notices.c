@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 #include "tool/render/quantity.h"
 #include "tool/render/totals.h"
 
-#define LISTED_MAX 8
+#define LISTED_MAX   8
+#define EXAMPLES_MAX 3
 
 /* The list under construction; failed: memory ran out, and the list is void. */
 struct list {
@@ -66,13 +68,21 @@ static const char *sentence_of(const char *key, const char *(*key_of)(unsigned i
 	return key; /* a reason of a newer version: its key is all that is known */
 }
 
+/* Sentences of others end with or without a full stop. */
+static const char *stop_after(const char *sentence)
+{
+	size_t length = strlen(sentence);
+
+	return length > 0 && strchr(".!?", sentence[length - 1]) ? "" : ".";
+}
+
 static void say_damage(struct list *list, const struct trace *trace)
 {
 	if (!trace->complete)
 		say(list, "The recording is not complete: the recorder did not finish, so what "
 			  "came last may be missing.");
 	for (size_t i = 0; i < trace->nr_problems; i++)
-		say(list, "%s", trace->problems[i]);
+		say(list, "%s%s", trace->problems[i], stop_after(trace->problems[i]));
 }
 
 static void say_losses(struct list *list, const struct trace *trace)
@@ -94,21 +104,55 @@ static void say_losses(struct list *list, const struct trace *trace)
 		    trace->degraded[i].key);
 }
 
+static bool is_same_reason(const struct trace_process *a, const struct trace_process *b)
+{
+	return a->reason && b->reason ? strcmp(a->reason, b->reason) == 0 : a->reason == b->reason;
+}
+
+/* "7, 8 /bin/true, ..": those that were not recorded for the reason of @first, from it on. */
+static size_t list_processes(const struct trace *trace, size_t first, char *list, size_t room)
+{
+	size_t nr = 0, used = 0;
+
+	for (size_t i = first; i < trace->nr_processes; i++) {
+		const struct trace_process *process = &trace->processes[i];
+		const char *command = process->command ? process->command : "";
+
+		if (process->recorded || !is_same_reason(process, &trace->processes[first]))
+			continue;
+		nr++;
+		if (nr > EXAMPLES_MAX + 1 || used >= room)
+			continue;
+		if (nr > EXAMPLES_MAX)
+			used += (size_t)snprintf(list + used, room - used, ", ..");
+		else
+			used += (size_t)snprintf(list + used, room - used, "%s%u%s%s",
+						 nr > 1 ? ", " : "", process->pid,
+						 *command ? " " : "", command);
+	}
+	return nr;
+}
+
+/* One sentence a reason: a shell script starts many programs, all unseen for the same one. */
 static void say_processes(struct list *list, const struct trace *trace)
 {
-	size_t nr = 0;
+	size_t said[LISTED_MAX], nr_said = 0;
 
-	for (size_t i = 0; i < trace->nr_processes; i++) {
+	for (size_t i = 0; i < trace->nr_processes && nr_said < LISTED_MAX; i++) {
 		const struct trace_process *process = &trace->processes[i];
+		char examples[512];
+		size_t nr, k = 0;
 
-		if (process->recorded || nr++ >= LISTED_MAX)
+		while (k < nr_said && !is_same_reason(process, &trace->processes[said[k]]))
+			k++;
+		if (process->recorded || k < nr_said)
 			continue;
-		say(list, "Process %u (%s) was not recorded%s%s.", process->pid,
-		    process->command ? process->command : "command not known",
+		said[nr_said++] = i;
+		nr = list_processes(trace, i, examples, sizeof(examples));
+		say(list, "%s %s not recorded (%s)%s%s.", quantity_exact(nr).text,
+		    plural(nr, "process was", "processes were"), examples,
 		    process->reason ? ": " : "", process->reason ? process->reason : "");
 	}
-	if (nr > LISTED_MAX)
-		say(list, "%zu more processes were not recorded.", nr - LISTED_MAX);
 }
 
 static void say_unseen(struct list *list, const struct trace *trace)
@@ -160,7 +204,7 @@ int notices_collect(const struct trace *trace, struct notices *ret_notices)
 	say_unseen(&list, trace);
 	say_in_step(&list, trace);
 	for (size_t i = 0; i < trace->nr_notes; i++)
-		say(&list, "%s", trace->notes[i]);
+		say(&list, "%s%s", trace->notes[i], stop_after(trace->notes[i]));
 	if (list.failed) {
 		notices_release(&list.notices);
 		return -ENOMEM;

@@ -31,14 +31,14 @@ int json_write(const struct trace *trace, FILE *out, struct errbuf *err);
 /* How the text report looks. */
 struct text_options {
 	bool color;
-	unsigned int width; /* columns; 0: do not cut lines */
-	unsigned int limit; /* rows per table; 0: all */
-	bool per_thread;    /* each thread as well */
+	unsigned int width;		    /* columns; 0: do not cut lines */
+	unsigned int limit;		    /* rows per table; 0: all */
+	bool per_thread;		    /* each thread as well */
 	bool by_function, by_line, by_file; /* which tables */
-	bool tree, inverted; /* call tree, top-down or bottom-up */
-	double min_share;    /* tree branches below this share of the total are folded */
-	const char *source;  /* annotate this file's text */
-	const char *event;   /* one event only; NULL: every event */
+	bool tree, inverted;		    /* call tree, top-down or bottom-up */
+	double min_share;   /* tree branches below this share of the total are folded */
+	const char *source; /* annotate this file's text */
+	const char *event;  /* one event only; NULL: every event */
 };
 
 /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What was recorded, how, and what of it was lost or never seen. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,9 +12,25 @@
 
 #define LABEL_COLUMNS 11 /* "Recording  " */
 
-static void label(const struct text *text, const char *name)
+/* A labelled line, which breaks between words where the terminal is narrow. */
+static int field(const struct text *text, const char *label, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int field(const struct text *text, const char *label, const char *format, ...)
 {
-	fprintf(text->out, "%-*s", LABEL_COLUMNS, name);
+	char *line = NULL;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&line, format, args);
+	va_end(args);
+	if (length < 0)
+		return -ENOMEM;
+	fprintf(text->out, "%-*s", LABEL_COLUMNS, label);
+	display_paragraph(text->out, line, LABEL_COLUMNS, text->options->width);
+	free(line);
+	return 0;
 }
 
 static int write_command(const struct text *text)
@@ -22,7 +39,7 @@ static int write_command(const struct text *text)
 
 	if (!line)
 		return -ENOMEM;
-	label(text, "Command");
+	fprintf(text->out, "%-*s", LABEL_COLUMNS, "Command");
 	display_write(text->out, line,
 		      text->options->width ? text->options->width - LABEL_COLUMNS : SIZE_MAX,
 		      DISPLAY_CUT_END);
@@ -31,11 +48,11 @@ static int write_command(const struct text *text)
 	return 0;
 }
 
-static void write_host(const struct text *text)
+static int write_host(const struct text *text)
 {
 	const struct trace *trace = text->trace;
 	const char *parts[] = {trace->host, trace->kernel, trace->cpu_model};
-	char line[512] = "not known";
+	char line[512] = "not known", cpus[32] = "";
 	size_t used = 0;
 
 	for (size_t i = 0; i < 3 && used < sizeof(line); i++) {
@@ -43,14 +60,13 @@ static void write_host(const struct text *text)
 			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
 						 used ? ", " : "", parts[i]);
 	}
-	label(text, "Host");
-	display_write(text->out, line, SIZE_MAX, DISPLAY_CUT_END);
 	if (trace->nr_cpus)
-		fprintf(text->out, ", %u %s", trace->nr_cpus, trace->nr_cpus == 1 ? "CPU" : "CPUs");
-	putc('\n', text->out);
+		snprintf(cpus, sizeof(cpus), ", %u %s", trace->nr_cpus,
+			 trace->nr_cpus == 1 ? "CPU" : "CPUs");
+	return field(text, "Host", "%s%s", line, cpus);
 }
 
-static void write_when(const struct text *text)
+static int write_when(const struct text *text)
 {
 	const struct trace *trace = text->trace;
 	uint64_t duration_ns =
@@ -58,70 +74,67 @@ static void write_when(const struct text *text)
 	char date[64] = "";
 	struct tm local;
 
-	label(text, "When");
 	/* Without the clock's offset from the calendar only the duration is known. */
 	if (trace->clock_offset_ns) {
-		int64_t start_ns = (int64_t)trace->start_ns + trace->clock_offset_ns;
+		int64_t start_ns = (int64_t)(trace->start_ns + (uint64_t)trace->clock_offset_ns);
 		time_t seconds = (time_t)(start_ns / 1000000000);
 
 		if (localtime_r(&seconds, &local))
 			strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %z, ", &local);
 	}
-	fprintf(text->out, "%s%s\n", date, quantity_time(duration_ns).text);
+	return field(text, "When", "%s%s", date, quantity_time(duration_ns).text);
 }
 
-static void write_event(const struct text *text, uint32_t index)
+static int write_event(const struct text *text, uint32_t index)
 {
 	const struct trace_event *event = &text->trace->events[index];
 	struct total total = totals_of(&text->totals, index, PROFILE_ALL);
-	bool is_time = unit_is_time(event);
+	bool is_time = unit_is_time(event), has_trigger = event->trigger && *event->trigger;
+	char counted[64] = "";
 
-	label(text, index == 0 ? "Event" : "");
-	display_write(text->out, event->name, SIZE_MAX, DISPLAY_CUT_END);
-	fprintf(text->out, ", a sample every %s",
-		is_time ? quantity_period(event->period).text : quantity_exact(event->period).text);
-	if (event->trigger && *event->trigger) {
-		fputs(", by ", text->out);
-		display_write(text->out, event->trigger, SIZE_MAX, DISPLAY_CUT_END);
-	}
-	fprintf(text->out, ": %s %s, ~%s", quantity_exact(total.samples).text,
-		total.samples == 1 ? "sample" : "samples", quantity_of(total.count, is_time).text);
 	if (event->count)
-		fprintf(text->out, " of %s counted",
-			is_time ? quantity_time(event->count).text
-				: quantity_exact(event->count).text);
-	putc('\n', text->out);
+		snprintf(counted, sizeof(counted), " of %s counted",
+			 is_time ? quantity_time(event->count).text
+				 : quantity_exact(event->count).text);
+	return field(text, index == 0 ? "Event" : "", "%s, a sample every %s%s%s: %s %s, ~%s%s",
+		     event->name,
+		     is_time ? quantity_period(event->period).text
+			     : quantity_exact(event->period).text,
+		     has_trigger ? ", by " : "", has_trigger ? event->trigger : "",
+		     quantity_exact(total.samples).text, total.samples == 1 ? "sample" : "samples",
+		     quantity_of(total.count, is_time).text, counted);
 }
 
-static void write_samples(const struct text *text)
+static int write_samples(const struct text *text)
 {
 	const struct trace *trace = text->trace;
 	uint64_t lost = lost_total(trace), recorded = 0;
 
 	for (size_t i = 0; i < trace->nr_processes; i++)
 		recorded += trace->processes[i].recorded;
-	label(text, "Samples");
-	fprintf(text->out, "%s in %s %s of %s %s, %s lost\n",
-		quantity_exact(trace->nr_samples).text, quantity_exact(trace->nr_threads).text,
-		trace->nr_threads == 1 ? "thread" : "threads", quantity_exact(recorded).text,
-		recorded == 1 ? "process" : "processes", lost ? quantity_exact(lost).text : "none");
+	return field(text, "Samples", "%s in %s %s of %s %s, %s lost",
+		     quantity_exact(trace->nr_samples).text, quantity_exact(trace->nr_threads).text,
+		     trace->nr_threads == 1 ? "thread" : "threads", quantity_exact(recorded).text,
+		     recorded == 1 ? "process" : "processes",
+		     lost ? quantity_exact(lost).text : "none");
 }
 
-static void write_overhead(const struct text *text)
+static int write_overhead(const struct text *text)
 {
 	const struct trace *trace = text->trace;
+	char share[64] = "";
 	uint64_t cpu_ns = 0;
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		cpu_ns += trace->threads[i].cpu_ns;
 	if (trace->handler_ns == 0 && trace->recorder_ns == 0)
-		return;
-	label(text, "Overhead");
-	fprintf(text->out, "%s in the program", quantity_time(trace->handler_ns).text);
+		return 0;
 	if (cpu_ns)
-		fprintf(text->out, " (%s of its CPU time)",
-			quantity_percent(trace->handler_ns, cpu_ns).text);
-	fprintf(text->out, ", %s in the recorder\n", quantity_time(trace->recorder_ns).text);
+		snprintf(share, sizeof(share), " (%s of its CPU time)",
+			 quantity_percent(trace->handler_ns, cpu_ns).text);
+	return field(text, "Overhead", "%s in the program%s, %s in the recorder",
+		     quantity_time(trace->handler_ns).text, share,
+		     quantity_time(trace->recorder_ns).text);
 }
 
 static int write_notices(const struct text *text)
@@ -158,15 +171,13 @@ int text_header(const struct text *text)
 {
 	int rc = write_command(text);
 
-	if (rc < 0)
-		return rc;
-	write_host(text);
-	write_when(text);
-	for (uint32_t i = 0; i < text->trace->nr_events; i++)
-		write_event(text, i);
-	write_samples(text);
-	write_overhead(text);
-	rc = write_notices(text);
+	rc = rc ? rc : write_host(text);
+	rc = rc ? rc : write_when(text);
+	for (uint32_t i = 0; i < text->trace->nr_events && !rc; i++)
+		rc = write_event(text, i);
+	rc = rc ? rc : write_samples(text);
+	rc = rc ? rc : write_overhead(text);
+	rc = rc ? rc : write_notices(text);
 	if (rc == 0 && text->trace->nr_samples == 0)
 		write_why_empty(text);
 	return rc;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "tool/render/source_file.h"
+#include "tool/render/stack_frames.h"
 #include "tool/render/text_priv.h"
 
 #define CONTEXT_LINES 5 /* shown around each line with samples */
@@ -23,12 +24,14 @@
 /* A line's cost: several functions may share a line. */
 struct line_cost {
 	uint32_t line;
+	size_t stamp; /* of the stack that was added last */
 	struct cost cost;
 };
 
 struct annotation {
 	struct line_cost *costs; /* by line */
 	size_t nr_costs;
+	struct stack_frames frames;
 	struct source_file file;
 };
 
@@ -77,39 +80,104 @@ static int compare_lines(const void *a, const void *b)
 	return (left->line > right->line) - (left->line < right->line);
 }
 
-static void add_cost(struct cost *sum, const struct cost *cost)
+/* For each function, whether it is of the file. NULL: out of memory. */
+static bool *find_functions(const struct text *text)
 {
-	sum->self += cost->self;
-	sum->total += cost->total;
-	sum->self_count += cost->self_count;
-	sum->total_count += cost->total_count;
+	const struct trace *trace = text->trace;
+	bool *is_ours = calloc(trace->nr_functions + 1, sizeof(*is_ours));
+
+	for (size_t i = 0; is_ours && i < trace->nr_functions; i++) {
+		const char *file = trace->functions[i].file;
+
+		is_ours[i] = file && strcmp(file, text->source_path) == 0;
+	}
+	return is_ours;
 }
 
-static int gather_costs(const struct text *text, const struct profile *profile,
+/* A row for each line that any node of the file stands on, by line. */
+static int gather_lines(const struct trace *trace, const bool *is_ours,
 			struct annotation *annotation)
 {
-	struct line_cost *costs = calloc(profile->nr_rows + 1, sizeof(*costs));
+	struct line_cost *costs = calloc(trace->nr_nodes + 1, sizeof(*costs));
 	size_t nr = 0, kept = 0;
 
 	if (!costs)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->nr_rows; i++) {
-		const struct profile_row *row = &profile->rows[i];
-		const char *file = text->trace->functions[row->function].file;
-
-		if (file && strcmp(file, text->source_path) == 0)
-			costs[nr++] = (struct line_cost){row->line, row->cost};
+	for (size_t i = 0; i < trace->nr_nodes; i++) {
+		if (is_ours[trace->nodes[i].function] && trace->nodes[i].line)
+			costs[nr++].line = trace->nodes[i].line;
 	}
 	qsort(costs, nr, sizeof(*costs), compare_lines);
 	for (size_t i = 0; i < nr; i++) {
-		if (kept > 0 && costs[kept - 1].line == costs[i].line)
-			add_cost(&costs[kept - 1].cost, &costs[i].cost);
-		else
-			costs[kept++] = costs[i];
+		if (kept == 0 || costs[kept - 1].line != costs[i].line)
+			costs[kept++].line = costs[i].line;
 	}
 	annotation->costs = costs;
 	annotation->nr_costs = kept;
 	return 0;
+}
+
+static void add_stack(const struct annotation *annotation, const struct trace *trace,
+		      const bool *is_ours, const struct stack_row *row, size_t stamp)
+{
+	const struct stack_frames *frames = &annotation->frames;
+
+	for (size_t i = 0; i < frames->nr; i++) {
+		const struct trace_node *node = &trace->nodes[frames->nodes[i]];
+		struct line_cost key = {.line = node->line}, *found;
+
+		if (!is_ours[node->function] || !node->line)
+			continue;
+		found = bsearch(&key, annotation->costs, annotation->nr_costs,
+				sizeof(*annotation->costs), compare_lines);
+		if (found->stamp != stamp) {
+			found->cost.total += row->samples;
+			found->cost.total_count += row->count;
+		}
+		found->stamp = stamp;
+		if (i + 1 == frames->nr) {
+			found->cost.self += row->samples;
+			found->cost.self_count += row->count;
+		}
+	}
+}
+
+/* Keep the lines that something of this section fell on. */
+static void keep_used(struct annotation *annotation)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < annotation->nr_costs; i++) {
+		if (annotation->costs[i].cost.total > 0)
+			annotation->costs[kept++] = annotation->costs[i];
+	}
+	annotation->nr_costs = kept;
+}
+
+/* Not from the flat profile: a line that stands twice in a stack, in a function and in the
+ * generator on the same line, counts once. */
+static int gather_costs(const struct text *text, const struct section *section,
+			struct annotation *annotation)
+{
+	struct profile_filter filter = {section->event, section->thread};
+	bool *is_ours = find_functions(text);
+	struct stacks stacks = {0};
+	int rc = is_ours ? gather_lines(text->trace, is_ours, annotation) : -ENOMEM;
+
+	if (rc == 0)
+		rc = stacks_collect(text->trace, filter, false, &stacks);
+	for (size_t i = 0; i < stacks.nr_rows && rc == 0; i++) {
+		rc = stack_frames_load(&annotation->frames, text->trace, stacks.rows[i].native,
+				       stacks.rows[i].python);
+		if (rc == 0)
+			add_stack(annotation, text->trace, is_ours, &stacks.rows[i], i + 1);
+	}
+	keep_used(annotation);
+	stack_frames_release(&annotation->frames);
+	if (stacks.rows)
+		stacks_release(&stacks);
+	free(is_ours);
+	return rc;
 }
 
 static void say_state(const struct text *text, const struct annotation *annotation, int loaded)
@@ -174,7 +242,7 @@ static void write_lines(const struct text *text, const struct section *section,
 		/* Without a text, or past its end, only lines with samples say something. */
 		if (line > annotation->file.nr_lines)
 			from = line;
-		if (from > next && i > 0) {
+		if (from > next && i > 0 && annotation->file.nr_lines > 0) {
 			display_pad(text->out, NUMBER_COLUMNS);
 			fputs("     .\n", text->out);
 		}
@@ -212,19 +280,13 @@ static void annotate(const struct text *text, const struct section *section,
 
 int text_source(const struct text *text, const struct section *section)
 {
-	struct profile_filter filter = {section->event, section->thread};
 	struct annotation annotation = {0};
-	struct profile profile;
-	int rc = profile_flat(text->trace, filter, PROFILE_BY_LINE, false, &profile);
+	int rc = gather_costs(text, section, &annotation);
 
-	if (rc < 0)
-		return rc;
-	rc = gather_costs(text, &profile, &annotation);
 	if (rc == 0) {
 		putc('\n', text->out);
 		annotate(text, section, &annotation);
 	}
 	free(annotation.costs);
-	profile_release(&profile);
 	return rc;
 }

@@ -3,13 +3,15 @@
  * One file made of a recording.
  *
  *   magic    8 bytes, "PPROFAR1"
- *   entries  each: u32 kind, u32 name_length, u64 length, u64 packed_length, name, packed bytes
- *   last     kind ARCHIVE_END, name_length 0, length: the number of entries, packed_length 0
+ *   entries  each: u32 kind, u32 name_length, u64 length, u64 packed_length, u64 checksum, name,
+ *            packed bytes
+ *   last     kind ARCHIVE_END, length: the number of entries, all else 0
  *
- * Little endian. `length` is the file's when unpacked. Kinds: ARCHIVE_FILE is one zstd frame;
- * ARCHIVE_SAMPLES is a sample stream as columns (columns.h), where it comes back byte by byte;
- * ARCHIVE_STORED is the file as it is, for tests and fuzzing.
- * Manifest and definitions come first, so that an archive that was cut off can still be read.
+ * Little endian. `length` is the file's when unpacked, `checksum` of its name and content. Kinds:
+ * ARCHIVE_FILE is one zstd frame; ARCHIVE_SAMPLES is a sample stream as columns (columns.h), where
+ * it comes back byte by byte; ARCHIVE_STORED is the file as it is, for tests and fuzzing, without
+ * checksum. Manifest and definitions come first, so that an archive that was cut off can still be
+ * read.
  *
  * Foreign bytes: names are of the form manifest.json or ust/NAME; lengths are inside the file; and
  * what an archive unpacks to is bounded by UNPACKED_MIN + UNPACKED_RATIO times its size, as a small
@@ -42,10 +44,28 @@ enum archive_kind {
 
 struct entry_header {
 	uint32_t kind, name_length;
-	uint64_t length, packed_length;
+	uint64_t length, packed_length, checksum;
 };
 
-_Static_assert(sizeof(struct entry_header) == 24, "entry headers are stored");
+_Static_assert(sizeof(struct entry_header) == 32, "entry headers are stored");
+
+/* Finds damage, not malice: a multiplication for each eight bytes. */
+static uint64_t mix(uint64_t sum, const uint8_t *bytes, size_t length)
+{
+	for (size_t at = 0; at < length; at += sizeof(uint64_t)) {
+		uint64_t word = 0;
+
+		memcpy(&word, bytes + at, length - at < sizeof(word) ? length - at : sizeof(word));
+		sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
+		sum ^= sum >> 32;
+	}
+	return sum + length;
+}
+
+static uint64_t checksum(const char *name, const uint8_t *bytes, size_t length)
+{
+	return mix(mix(0, (const uint8_t *)name, strlen(name)), bytes, length);
+}
 
 /* ---- reading ---- */
 
@@ -78,7 +98,10 @@ static int list_entry(struct input *input, size_t *at)
 	memcpy(&header, input->bytes + *at, sizeof(header));
 	left -= sizeof(header);
 	if (header.kind == ARCHIVE_END)
-		return header.length == input->nr_files && !left ? 0 : -EBADMSG;
+		return header.length == input->nr_files && !header.name_length &&
+				       !header.packed_length && !header.checksum && !left
+			       ? 0
+			       : -EBADMSG;
 	name = (const char *)input->bytes + *at + sizeof(header);
 	if (header.kind > ARCHIVE_STORED || header.name_length > left ||
 	    header.packed_length > left - header.name_length ||
@@ -91,6 +114,7 @@ static int list_entry(struct input *input, size_t *at)
 	file->length = header.length;
 	file->at = *at + sizeof(header) + header.name_length;
 	file->packed = header.packed_length;
+	file->checksum = header.checksum;
 	*at = (size_t)(file->at + file->packed);
 	return 1;
 }
@@ -164,6 +188,9 @@ int archive_unpack(const struct input *input, const struct input_file *file, uin
 		rc = columns_unpack(packed, (size_t)file->packed, bytes, (size_t)file->length);
 	else
 		rc = frame_unpack(packed, (size_t)file->packed, bytes, (size_t)file->length);
+	if (!rc && file->kind != ARCHIVE_STORED &&
+	    checksum(file->name, bytes, (size_t)file->length) != file->checksum)
+		rc = -EBADMSG;
 	if (rc) {
 		free(bytes);
 		return errbuf_set(err, rc, "%s: its part of the archive is damaged", file->name);
@@ -183,6 +210,7 @@ static int put_entry(struct bytes *out, const char *name, const uint8_t *bytes, 
 	int rc = -EBADMSG;
 
 	header.name_length = (uint32_t)strlen(name);
+	header.checksum = checksum(name, bytes, length);
 	if (bytes_put(out, &header, sizeof(header)) || bytes_put(out, name, header.name_length))
 		return -ENOMEM;
 	if (!strncmp(name, "ust/slot_", strlen("ust/slot_")))

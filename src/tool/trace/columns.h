@@ -20,7 +20,7 @@
  * the rank. Values: zigzag (sign in bit 0), and byte plane by byte plane, lowest first, each a
  * column.
  *
- * Column: u64 packed length, then one zstd frame with checksum; length 0: all bytes are 0.
+ * Column: u64 packed length, then one zstd frame; length 0: all bytes are 0.
  */
 #ifndef PATHPROF_TOOL_TRACE_COLUMNS_H
 #define PATHPROF_TOOL_TRACE_COLUMNS_H

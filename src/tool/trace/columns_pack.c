@@ -35,20 +35,15 @@ int bytes_put(struct bytes *bytes, const void *from, size_t length)
 
 int bytes_put_frame(struct bytes *bytes, const void *from, size_t length)
 {
-	size_t bound = ZSTD_compressBound(length);
-	ZSTD_CCtx *context = ZSTD_createCCtx();
+	size_t bound = ZSTD_compressBound(length), packed_length;
 	void *packed = malloc(bound);
-	size_t packed_length;
 	int rc = -ENOMEM;
 
-	if (context && packed) {
-		ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-		ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-		packed_length = ZSTD_compress2(context, packed, bound, from, length);
-		if (!ZSTD_isError(packed_length))
-			rc = bytes_put(bytes, packed, packed_length);
-	}
-	ZSTD_freeCCtx(context);
+	if (!packed)
+		return rc;
+	packed_length = ZSTD_compress(packed, bound, from, length, ZSTD_LEVEL);
+	if (!ZSTD_isError(packed_length))
+		rc = bytes_put(bytes, packed, packed_length);
 	free(packed);
 	return rc;
 }

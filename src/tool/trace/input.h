@@ -16,11 +16,12 @@
 #define INPUT_NAME_MAX	255	   /* "ust/slot_0001" */
 
 struct input_file {
-	char *name;	 /* relative to the recording, '/' between */
-	uint64_t length; /* bytes when unpacked, as its source says */
-	uint64_t at;	 /* archive: offset of its packed bytes */
-	uint64_t packed; /* archive: how many they are */
-	uint32_t kind;	 /* archive: enum archive_kind */
+	char *name;	   /* relative to the recording, '/' between */
+	uint64_t length;   /* bytes when unpacked, as its source says */
+	uint64_t at;	   /* archive: offset of its packed bytes */
+	uint64_t packed;   /* archive: how many they are */
+	uint64_t checksum; /* archive: of name and content */
+	uint32_t kind;	   /* archive: enum archive_kind */
 };
 
 struct input {

@@ -95,10 +95,11 @@ static struct trace_count *read_counts(struct manifest *manifest, const char *ke
 
 		if (json_integer_value(value) <= 0)
 			continue;
-		copy = take(manifest, strlen(reason) + 1);
-		if (!copy)
+		copy = arena_copy(manifest->reading->arena, reason, strlen(reason));
+		if (!copy) {
+			manifest->out_of_memory = true;
 			break;
-		strcpy(copy, reason);
+		}
 		text_clean(copy, strlen(copy), false);
 		counts[nr].key = copy;
 		counts[nr++].count = (uint64_t)json_integer_value(value);
@@ -173,8 +174,8 @@ static void read_fields(struct manifest *manifest)
 	trace->version = text_of(manifest, root, "pathprof");
 	trace->trigger = text_of(manifest, root, "trigger");
 	trace->clock = text_of(manifest, json_object_get(root, "clock"), "name");
-	trace->clock_offset_ns = json_integer_value(
-		json_object_get(json_object_get(root, "clock"), "offset_ns"));
+	trace->clock_offset_ns =
+		json_integer_value(json_object_get(json_object_get(root, "clock"), "offset_ns"));
 	trace->nr_cpus = (uint32_t)number_of(root, "cpus");
 	trace->start_ns = number_of(root, "start_ns");
 	trace->end_ns = number_of(root, "end_ns");

@@ -82,7 +82,7 @@ static int add_function(struct resolving *resolving, struct trace_function funct
 static int add_marker(struct resolving *resolving, const char *name, enum frame_kind kind,
 		      uint32_t *ret_index)
 {
-	return add_function(resolving, (struct trace_function){.name = name, .kind = kind},
+	return add_function(resolving, (struct trace_function){.name = name, .kind = (uint8_t)kind},
 			    ret_index);
 }
 

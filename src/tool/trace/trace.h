@@ -24,9 +24,9 @@ enum frame_kind {
 
 /* A frame, decoded. Strings belong to the trace. */
 struct frame {
-	const char *function; /* qualified name; markers: "[truncated]" and the like */
-	const char *file;     /* as the program knew it; NULL where there is none */
-	uint32_t line;	      /* 0: none */
+	const char *function;	/* qualified name; markers: "[truncated]" and the like */
+	const char *file;	/* as the program knew it; NULL where there is none */
+	uint32_t line;		/* 0: none */
 	uint32_t function_line; /* first line of the function; 0: none */
 	enum frame_kind kind;
 };
@@ -36,8 +36,8 @@ struct trace_node {
 	uint32_t parent;
 	uint32_t function; /* index of struct trace_function */
 	uint32_t line;
-	uint8_t kind;  /* enum frame_kind */
-	uint8_t flags; /* enum node_flag */
+	uint8_t kind;	 /* enum frame_kind */
+	uint8_t flags;	 /* enum node_flag */
 	uint8_t defined; /* false: no definition was read */
 };
 
@@ -53,7 +53,7 @@ struct trace_event {
 	const char *name; /* "cpu-time" */
 	const char *unit; /* "ns" or "events" */
 	uint64_t period;
-	uint64_t count; /* exact final count of the event, all threads; 0: not known */
+	uint64_t count;	     /* exact final count of the event, all threads; 0: not known */
 	const char *trigger; /* "cpu-timer", "perf-sigtrap" */
 };
 
@@ -98,7 +98,7 @@ struct trace {
 	const char *working_directory;
 	const char *host, *kernel, *cpu_model;
 	uint32_t nr_cpus;
-	const char *clock; /* "monotonic" */
+	const char *clock;   /* "monotonic" */
 	const char *version; /* of the pathprof that recorded */
 	const char *trigger;
 	uint64_t start_ns, end_ns, tick_ns;

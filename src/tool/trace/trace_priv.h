@@ -70,8 +70,8 @@ struct reading {
 	struct map packet_threads;  /* pid << 32 | tid: index of a thread without a record */
 	const char *problems[TRACE_PROBLEMS_MAX];
 	size_t nr_problems, nr_more_problems;
-	uint64_t last_ns;	/* the latest time seen */
-	uint64_t discarded;	/* sum over streams of the packets' events_discarded */
+	uint64_t last_ns;	   /* the latest time seen */
+	uint64_t discarded;	   /* sum over streams of the packets' events_discarded */
 	uint64_t recorded_samples; /* sum over the threads' records */
 	trace_progress progress;
 	void *user;

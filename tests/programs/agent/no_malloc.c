@@ -40,6 +40,7 @@ __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t *m
 
 	check();
 	if (next == NULL)
-		next = (int (*)(pthread_mutex_t *))(uintptr_t)dlsym(RTLD_NEXT, "pthread_mutex_lock");
+		next = (int (*)(pthread_mutex_t *))(uintptr_t)dlsym(RTLD_NEXT,
+								    "pthread_mutex_lock");
 	return next(mutex);
 }

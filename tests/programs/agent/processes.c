@@ -3,7 +3,8 @@
  * Every way to start a program.
  *   processes HOW VARIANT COMMAND...   HOW: here, fork, _Fork, raw, vfork, spawn
  *   processes missing VARIANT FILE     execs that fail (FILE has no format), then work
- *   processes env                      prints what getenv, environ and envp show of us, and the rest
+ *   processes env                      prints what getenv, environ and envp show of us, and the
+ * rest
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +62,7 @@ static int wait_for(pid_t pid)
 	int status;
 
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
-									      : 124;
+									       : 124;
 }
 
 static int spawn(const char *how)

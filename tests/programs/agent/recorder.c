@@ -17,6 +17,7 @@
 #include <string.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -29,8 +30,9 @@
 #include "core/memory/memory.h"
 #include "core/memory/perf_cookie.h"
 
-#define SECRET	  "0123456789abcdef0123456789abcdef"
-#define SLOTS_MAX 4096
+#define SECRET		  "0123456789abcdef0123456789abcdef"
+#define SLOTS_MAX	  4096
+#define PROGRAM_BYTES_MAX (4ull << 30) /* a program that runs wild must not take the machine */
 
 struct totals {
 	uint64_t ended, with_cpu, samples, weight, overrun, cpu_ns, lost[NR_LOSS_REASONS];
@@ -38,7 +40,7 @@ struct totals {
 
 static const char *option_result = "/dev/stdout", *option_trigger = "cpu", *option_preload;
 static unsigned long option_period = 1000000, option_slots = 64;
-static int option_refuse, option_both;
+static int option_refuse, option_both, option_orphan;
 static struct memory memory;
 static int memory_fd, nr_hellos, event_fds[SLOTS_MAX];
 static struct handshake_hello hellos[64];
@@ -103,7 +105,8 @@ static void meet(int listener)
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
 				.cmsg_type = SCM_RIGHTS}};
 	struct handshake_reply reply = {.magic = HANDSHAKE_MAGIC, .version = HANDSHAKE_VERSION};
 	struct iovec part = {.iov_base = &reply, .iov_len = sizeof(reply)};
@@ -115,7 +118,7 @@ static void meet(int listener)
 	    memcmp(hello.secret, SECRET, sizeof(hello.secret)) != 0)
 		fail("hello");
 	reply.verdict = option_refuse || hello.pid != memory.header->root_pid ? HANDSHAKE_REFUSE
-									     : HANDSHAKE_RECORD;
+									      : HANDSHAKE_RECORD;
 	if (reply.verdict == HANDSHAKE_RECORD) {
 		memcpy(CMSG_DATA(&control.header), &memory_fd, sizeof(int));
 		message.msg_control = &control;
@@ -232,11 +235,15 @@ static pid_t launch(const char *agent, char **argv, const char *socket_name)
 	pid = fork();
 	if (pid == 0) {
 		close(gate[1]);
+		/* A test that times out kills us: the program must not live on. */
+		if (!option_orphan)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (read(gate[0], &byte, 1) != 1)
 			_exit(125);
 		close(gate[0]);
 		setenv("LD_PRELOAD", preload, 1);
 		setenv(HANDSHAKE_VARIABLE, recording, 1);
+		setrlimit(RLIMIT_AS, &(struct rlimit){PROGRAM_BYTES_MAX, PROGRAM_BYTES_MAX});
 		execvp(argv[0], argv);
 		_exit(127);
 	}
@@ -292,8 +299,8 @@ static void print_result(int status)
 		fprintf(out, "%s\"%s\": %lu", i ? ", " : "", loss_key(i), totals.lost[i]);
 	fprintf(out, "}, \"hellos\": [");
 	for (int i = 0; i < nr_hellos; i++)
-		fprintf(out, "%s{\"pid\": %u, \"interpreter\": %u, \"path\": \"%s\"}", i ? ", " : "",
-			hellos[i].pid, hellos[i].interpreter, hellos[i].path);
+		fprintf(out, "%s{\"pid\": %u, \"interpreter\": %u, \"path\": \"%s\"}",
+			i ? ", " : "", hellos[i].pid, hellos[i].interpreter, hellos[i].path);
 	fprintf(out, "], ");
 	print_processes(out);
 	fprintf(out, "}\n");
@@ -311,7 +318,6 @@ static void quit(int signo)
 	_exit(0);
 }
 
-
 int main(int argc, char **argv)
 {
 	char socket_name[64];
@@ -321,15 +327,32 @@ int main(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "+r:t:c:p:s:xqm")) != -1) {
 		switch (c) {
-		case 'r': option_result = optarg; break;
-		case 't': option_trigger = optarg; break;
-		case 'c': option_period = strtoul(optarg, NULL, 0); break;
-		case 'p': option_preload = optarg; break;
-		case 's': option_slots = strtoul(optarg, NULL, 0); break;
-		case 'x': option_refuse = 1; break;
-		case 'q': signal(SIGUSR1, quit); break;
-		case 'm': option_both = 1; break;
-		default: return 125;
+		case 'r':
+			option_result = optarg;
+			break;
+		case 't':
+			option_trigger = optarg;
+			break;
+		case 'c':
+			option_period = strtoul(optarg, NULL, 0);
+			break;
+		case 'p':
+			option_preload = optarg;
+			break;
+		case 's':
+			option_slots = strtoul(optarg, NULL, 0);
+			break;
+		case 'x':
+			option_refuse = 1;
+			break;
+		case 'q':
+			option_orphan = signal(SIGUSR1, quit) == SIG_DFL;
+			break;
+		case 'm':
+			option_both = 1;
+			break;
+		default:
+			return 125;
 		}
 	}
 	if (argc - optind < 3 || option_slots > SLOTS_MAX)

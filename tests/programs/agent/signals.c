@@ -19,16 +19,16 @@
 __attribute__((visibility("default"))) int signals_case(const char *name);
 
 static sigjmp_buf back;
-static volatile sig_atomic_t got_signo, got_code, got_depth, got_onstack;
+static volatile sig_atomic_t got_signo, got_code, got_onstack;
 static void *volatile got_address;
 static char alternate[65536];
 
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("line %d: %s\n", __LINE__, #condition);                             \
-			return 1;                                                                  \
-		}                                                                                  \
+#define CHECK(condition)                                               \
+	do {                                                           \
+		if (!(condition)) {                                    \
+			printf("line %d: %s\n", __LINE__, #condition); \
+			return 1;                                      \
+		}                                                      \
 	} while (0)
 
 static void note(int signo, siginfo_t *info, void *context)
@@ -162,7 +162,8 @@ static int case_masks(void)
 	CHECK(sigismember(&old, SIGTRAP) == 0);
 	CHECK(sigprocmask(SIG_BLOCK, NULL, &seen) == 0 && sigismember(&seen, SIGTRAP) == 1);
 	for (int i = 0; i < 20; i++) { /* page faults: events, where they are the trigger */
-		pages = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		pages = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 		for (int at = 0; at < 1 << 20; at += 4096)
 			pages[at] = 1;
 		munmap(pages, 1 << 20);

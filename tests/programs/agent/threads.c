@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that end in every way, under ticks. Each case prints what is left of us, one "key value". */
+/* Threads that end in every way, under ticks. Each case prints what is left of us, one "key value".
+ */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +211,21 @@ static int case_faults(void)
 	return 0;
 }
 
+/* The recorder, our parent, dies: the timer of this thread must go quiet within ten seconds. */
+static int case_orphan(void)
+{
+	struct itimerspec left;
+
+	kill(getppid(), SIGUSR1);
+	for (int i = 0; i < 1000; i++) {
+		burn(10000);
+		if (syscall(SYS_timer_gettime, 0, &left) == 0 && left.it_interval.tv_nsec == 0 &&
+		    left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0)
+			return 7;
+	}
+	return 8;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -224,6 +241,8 @@ int main(int argc, char **argv)
 		return case_cancel();
 	if (strcmp(name, "faults") == 0)
 		return case_faults();
+	if (strcmp(name, "orphan") == 0)
+		return case_orphan();
 	if (strcmp(name, "burn") == 0) {
 		burn(n * 1000L);
 		print_left();

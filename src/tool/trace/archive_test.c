@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Archives: what went in comes out byte by byte, and hostile ones are survived. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "make_recording.h"
+#include "read_made.h"
+#include "tool/trace/archive.h"
+#include "tool/trace/columns.h"
+
+#define T0 1000000000ull
+
+struct folder {
+	char path[64], recording[96], archive[96], extracted[96];
+};
+
+static void run_command(const char *format, const char *a, const char *b)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), format, a, b);
+	assert_int_equal(system(command), 0);
+}
+
+static int set_up(void **state)
+{
+	struct folder *folder = calloc(1, sizeof(*folder));
+
+	strcpy(folder->path, "/tmp/archive-test-XXXXXX");
+	assert_non_null(mkdtemp(folder->path));
+	snprintf(folder->recording, sizeof(folder->recording), "%s/recording", folder->path);
+	snprintf(folder->archive, sizeof(folder->archive), "%s/archive", folder->path);
+	snprintf(folder->extracted, sizeof(folder->extracted), "%s/extracted", folder->path);
+	*state = folder;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct folder *folder = *state;
+
+	run_command("rm -r '%s'%s", folder->path, "");
+	free(folder);
+	return 0;
+}
+
+static void make_archive(struct folder *folder, const struct maker_load *load)
+{
+	struct maker *maker = maker_new();
+	struct errbuf err = {{0}};
+
+	maker_load(maker, load);
+	assert_int_equal(maker_write(maker, folder->recording), 0);
+	maker_free(maker);
+	archive_write(folder->recording, folder->archive, &err);
+	assert_string_equal(err.text, "");
+}
+
+static uint8_t *load_file(const char *path, size_t *ret_length)
+{
+	FILE *file = fopen(path, "re");
+	uint8_t *bytes;
+
+	assert_non_null(file);
+	fseek(file, 0, SEEK_END);
+	*ret_length = (size_t)ftell(file);
+	rewind(file);
+	bytes = malloc(*ret_length + 1);
+	assert_int_equal(fread(bytes, 1, *ret_length, file), *ret_length);
+	fclose(file);
+	return bytes;
+}
+
+static void test_archive__gives_back_every_byte(void **state)
+{
+	struct folder *folder = *state;
+	struct maker_load load = maker_load_default();
+	struct errbuf err = {{0}};
+
+	load.samples = 20000;
+	load.threads = 3;
+	load.events = 3;
+	make_archive(folder, &load);
+	run_command("echo text > '%s/ust/metadata'%s", folder->recording, "");
+	run_command("truncate -s 999 '%s/ust/slot_0001'%s", folder->recording, "");
+	assert_int_equal(archive_write(folder->recording, folder->archive, &err), 0);
+	assert_int_equal(archive_extract(folder->archive, folder->extracted, &err), 0);
+	run_command("diff -r '%s' '%s'", folder->recording, folder->extracted);
+	assert_int_equal(archive_extract(folder->archive, folder->extracted, &err), -EEXIST);
+}
+
+static void test_archive__reads_as_the_recording_does(void **state)
+{
+	struct maker_load load = maker_load_default();
+	struct trace *plain, *packed;
+	struct folder *folder = *state;
+	struct errbuf err = {{0}};
+
+	make_archive(folder, &load);
+	assert_int_equal(trace_open(folder->recording, NULL, NULL, &plain, &err), 0);
+	assert_int_equal(trace_open(folder->archive, NULL, NULL, &packed, &err), 0);
+	assert_int_equal(plain->nr_samples, 100000);
+	assert_int_equal(packed->nr_samples, plain->nr_samples);
+	assert_memory_equal(packed->samples, plain->samples,
+			    plain->nr_samples * sizeof(*plain->samples));
+	assert_int_equal(packed->nr_problems, 0);
+	assert_int_equal(packed->nr_functions, plain->nr_functions);
+	trace_free(plain);
+	trace_free(packed);
+}
+
+static void test_archive__takes_three_bytes_a_sample(void **state)
+{
+	struct maker_load load = maker_load_default();
+	struct folder *folder = *state;
+	size_t length, longer;
+
+	load.stacks = 200;
+	load.zipf = true;
+	make_archive(folder, &load);
+	free(load_file(folder->archive, &length));
+	load.samples *= 2;
+	make_archive(folder, &load);
+	free(load_file(folder->archive, &longer));
+	print_message("%.3f bytes a sample\n", (double)(longer - length) / 100000);
+	assert_true(longer - length <= 3 * 100000);
+}
+
+static void test_archive__failure_leaves_nothing(void **state)
+{
+	struct maker_load load = maker_load_default();
+	struct folder *folder = *state;
+	struct errbuf err = {{0}};
+	size_t length, after;
+
+	load.samples = 10;
+	make_archive(folder, &load);
+	free(load_file(folder->archive, &length));
+	run_command("rm '%s/manifest.json'%s", folder->recording, "");
+	assert_int_equal(archive_write(folder->recording, folder->archive, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "manifest.json"));
+	free(load_file(folder->archive, &after));
+	assert_int_equal(after, length);
+	assert_int_equal(archive_write("/nonexistent", folder->archive, &err), -ENOENT);
+	run_command("test $(ls '%s' | wc -l) = 2%s", folder->path, "");
+}
+
+/*
+ * Open these bytes as an archive. Whatever comes of it, it must end well; and a trace without a
+ * problem must be the right one, as some bits of a zstd frame mean nothing.
+ */
+static bool try_bytes(const uint8_t *bytes, size_t length, const struct trace *right)
+{
+	struct trace *trace = NULL;
+	struct errbuf err = {{0}};
+	struct input input;
+	bool whole;
+
+	if (input_open_archive(&input, bytes, length, &err)) {
+		assert_true(err.text[0]);
+		return false;
+	}
+	trace_read(&input, NULL, NULL, &trace, &err);
+	whole = trace && !trace->nr_problems;
+	if (whole && right) {
+		assert_int_equal(trace->nr_samples, right->nr_samples);
+		assert_memory_equal(trace->samples, right->samples,
+				    right->nr_samples * sizeof(*right->samples));
+	}
+	trace_free(trace);
+	input_release(&input);
+	return whole;
+}
+
+static void test_archive__cut_at_every_byte_is_never_whole(void **state)
+{
+	struct maker_load load = maker_load_default();
+	struct folder *folder = *state;
+	size_t length;
+	uint8_t *bytes;
+
+	load.samples = 50;
+	load.stacks = 5;
+	load.functions = 5;
+	make_archive(folder, &load);
+	bytes = load_file(folder->archive, &length);
+	assert_true(try_bytes(bytes, length, NULL));
+	for (size_t i = 0; i < length; i++) {
+		uint8_t *exact = malloc(i + 1); /* so that a byte too far is seen */
+
+		memcpy(exact, bytes, i);
+		assert_false(try_bytes(exact, i, NULL));
+		free(exact);
+	}
+	free(bytes);
+}
+
+static void test_archive__every_byte_changed_never_harms(void **state)
+{
+	struct maker_load load = maker_load_default();
+	struct folder *folder = *state;
+	struct errbuf err = {{0}};
+	struct trace *right;
+	uint8_t *bytes;
+	size_t length;
+
+	load.samples = 50;
+	load.stacks = 5;
+	load.functions = 5;
+	make_archive(folder, &load);
+	bytes = load_file(folder->archive, &length);
+	assert_int_equal(trace_open(folder->archive, NULL, NULL, &right, &err), 0);
+	for (size_t i = 0; i < length; i++)
+		for (unsigned int change = 1; change < 256; change *= 3) {
+			bytes[i] ^= (uint8_t)change;
+			try_bytes(bytes, length, right);
+			bytes[i] ^= (uint8_t)change;
+		}
+	trace_free(right);
+	free(bytes);
+}
+
+static void test_archive__hostile_tables_are_refused(void **state)
+{
+	struct maker *maker = maker_new();
+	struct errbuf err = {{0}};
+	struct input input;
+	uint64_t huge = 1ull << 60;
+	uint8_t *bytes;
+	size_t length;
+
+	(void)state;
+	maker_begin(maker, 0, 1, 1, T0);
+	maker_sample(maker, 0, 0, T0, 0, 0, 1);
+	bytes = maker_stored(maker, &length);
+	memcpy(bytes + 8 + 8, &huge, sizeof(huge)); /* the manifest's length */
+	assert_int_equal(input_open_archive(&input, bytes, length, &err), -EFBIG);
+	memcpy(bytes + 8 + 32, "../evil.jso", 11);
+	assert_int_equal(input_open_archive(&input, bytes, length, &err), 0);
+	assert_int_equal(input.nr_files, 0);
+	assert_non_null(input.damage);
+	input_release(&input);
+	free(bytes);
+	maker_free(maker);
+}
+
+/* Columns of streams that no recorder writes. */
+static void test_columns__what_cannot_come_back_is_refused(void **state)
+{
+	struct maker *maker = maker_new();
+	struct maker_bytes *stream = &maker->streams[0].bytes;
+	struct bytes packed = {0};
+
+	(void)state;
+	maker_begin(maker, 0, 1, 1, T0);
+	maker_sample(maker, 0, 0, T0 + (1ull << 28), 0, 0, 1); /* a long header */
+	maker_sample(maker, 0, 7, 0, 1, 2, UINT64_MAX);	       /* back in time, wide */
+	maker_sample(maker, 0, 7, UINT64_MAX, UINT32_MAX, UINT32_MAX, 0);
+	maker_begin(maker, 0, 1, 1, 5); /* an empty packet */
+	maker_finish(maker);
+	assert_int_equal(columns_pack(stream->at, stream->length, &packed), 0);
+	assert_int_equal(columns_pack(stream->at, 0, &packed), 0);
+	assert_int_equal(columns_pack(stream->at, stream->length - 1, &packed), -EBADMSG);
+	stream->at[CTF_PREFIX_BYTES] = 0xff; /* 31, and bits that nobody reads */
+	assert_int_equal(columns_pack(stream->at, stream->length, &packed), -EBADMSG);
+	free(packed.at);
+	maker_free(maker);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_archive__gives_back_every_byte, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_archive__reads_as_the_recording_does, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_archive__takes_three_bytes_a_sample, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_archive__failure_leaves_nothing, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_archive__cut_at_every_byte_is_never_whole,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_archive__every_byte_changed_never_harms,
+						set_up, tear_down),
+		cmocka_unit_test(test_archive__hostile_tables_are_refused),
+		cmocka_unit_test(test_columns__what_cannot_come_back_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

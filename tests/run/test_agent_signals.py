@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""SIGSEGV, SIGBUS and SIGTRAP are the program's own, whatever we do with them."""
+
+import pytest
+from agent_recorder import PYTHON, TRIGGERS, library, record, trigger_options
+
+CASE = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).signals_case(sys.argv[2].encode()))"
+SEGV, TRAP = 128 + 11, 128 + 5
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize("case", ["faults", "flags", "overflow", "trap", "masks"])
+def test_program__sees_its_own_signals(tmp_path, case, trigger):
+    run = record(tmp_path, PYTHON, "-c", CASE, library("signals"), case,
+                 options=trigger_options(trigger))
+    assert (run.status, run.out) == (0, "")
+    assert run.result["hellos"][0]["interpreter"] == 1  # else SIGSEGV was never ours
+    assert run.result["samples"] > 0
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_ignored_signals__stay_ignored_over_exec(tmp_path, trigger):
+    run = record(tmp_path, PYTHON, "-c", CASE, library("signals"), "children",
+                 options=trigger_options(trigger))
+    masks = {int(line, 16) & 0x410 for line in run.out.split()}
+    assert masks == {0x410}
+    assert len(run.out.split()) == 3
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize("code, status", [
+    ("import ctypes; ctypes.string_at(8)", SEGV),
+    ("import os; os.kill(os.getpid(), 11)", SEGV),
+    ("import os; os.kill(os.getpid(), 5)", TRAP),
+    ("import sys; sys.setrecursionlimit(1 << 30); f = lambda x: sorted([1], key=f); f(1)", SEGV),
+])
+def test_default_action__kills_as_without_us(tmp_path, code, status, trigger):
+    run = record(tmp_path, PYTHON, "-c", code, options=trigger_options(trigger))
+    assert run.status == status
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_faulthandler__works(tmp_path, trigger):
+    run = record(tmp_path, PYTHON, "-X", "faulthandler", "-c", "import ctypes; ctypes.string_at(8)",
+                 options=trigger_options(trigger))
+    assert run.status == SEGV
+    assert "Fatal Python error: Segmentation fault" in run.err
+    assert "string_at" in run.err
+
+
+def test_getsignal__shows_what_it_showed(tmp_path):
+    code = """
+import signal
+for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGTRAP):
+    assert signal.getsignal(number) == signal.SIG_DFL, number
+    signal.signal(number, lambda *_: print("handled"))
+signal.raise_signal(signal.SIGTRAP)
+"""
+    run = record(tmp_path, PYTHON, "-c", code, options=trigger_options("perf"))
+    assert (run.status, run.out) == (0, "handled\n")
+
+
+LOCKS = """
+import json, threading
+for i in range(2000):
+    json.loads(json.dumps({str(k): [k] * 10 for k in range(30)}))
+"""
+BLOCKED = """
+import ctypes
+mask = ctypes.c_uint64(1 << 4)
+ctypes.CDLL(None).syscall(14, 0, ctypes.byref(mask), None, 8)  # rt_sigprocmask, x86-64
+[str(i) * 1000 for i in range(1000)]
+"""
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_handler__neither_allocates_nor_locks(tmp_path, trigger):
+    run = record(tmp_path, PYTHON, "-c", LOCKS,
+                 options=(*trigger_options(trigger), "-p", library("no-malloc")))
+    assert run.status == 0
+    assert run.result["samples"] > 5
+
+
+def test_handler__an_allocation_would_be_noticed(tmp_path):
+    run = record(tmp_path, PYTHON, "-c", BLOCKED, options=("-p", library("no-malloc")))
+    assert run.status == 99
