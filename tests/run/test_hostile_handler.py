@@ -54,5 +54,7 @@ def test_blocking_calls__are_never_broken_off_and_own_alarms_come(record, option
     done, directory = record([PROGRAMS / "blocking-calls", "1500"], *options)
     assert done.returncode == 0, done.stderr
     calls, broken, alarms = map(int, done.stdout.split())
-    assert calls > 500 and broken == 0 and alarms == 20
-    assert directory.exists()
+    assert calls > 200 and broken == 0 and nr_samples(directory) > 5
+    print(f"{calls} calls, {alarms} of 40 alarms ended their read")
+    # A tick of a software clock that is due when the alarm meets the read has the kernel restart it.
+    assert alarms == 40 or "cpu-clock" in options

@@ -139,10 +139,10 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF);
 
 	/*
-	 * A fault while an event's SIGTRAP is queued, be it blocked: the kernel takes the first of its
-	 * synchronous signals (dequeue_synchronous_signal()), so the trap's frame is made at the
-	 * faulting instruction and this one on top, before the trap's handler has begun. Let that
-	 * one run: then the instruction faults again, and alone.
+	 * A fault while an event's SIGTRAP is queued, be it blocked: the kernel takes the first of
+	 * its synchronous signals (dequeue_synchronous_signal()), so the trap's frame is made at
+	 * the faulting instruction and this one on top, before the trap's handler has begun. Let
+	 * that one run: then the instruction faults again, and alone.
 	 */
 	if (signo != SIGTRAP && info->si_code > 0 && interrupted_at(context) == (uintptr_t)dispatch)
 		return;
