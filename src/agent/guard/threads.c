@@ -12,8 +12,8 @@
  * library; an exception that leaves the start routine finds no handler, as without us.
  *
  * System calls that a sampled thread costs: 7 with the CPU timer (timer_create, timer_settime;
- * timer_delete, clock_gettime, getrusage, prctl, and the doorbell's futex in slot_end()), 6 with perf
- * events (the doorbell and a wait; the last four). A test counts them.
+ * timer_delete, clock_gettime, getrusage, prctl, and the doorbell's futex in slot_end()), 6 with
+ * perf events (the doorbell and a wait; the last four). A test counts them.
  *
  * Raw clone() threads and libc's own helpers never tick: timers and events are per thread.
  * Destructors of thread-specific data run after the clean-up, unsampled.

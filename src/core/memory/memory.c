@@ -27,8 +27,8 @@
 #define MEMORY_BYTES_MAX (64ull << 30) /* beyond it the index of nodes outgrows 32 bits */
 #define AHEAD_BYTES	 (128u << 10)  /* at hand beyond the tail of a region, at least */
 #define AHEAD_STEP	 (128u << 10)
-#define AHEAD_CODES	 64	       /* codes from which on the index is made ready */
-#define PACKET_BYTES	 16384	       /* 1013 samples: four seconds at 250 Hz */
+#define AHEAD_CODES	 64    /* codes from which on the index is made ready */
+#define PACKET_BYTES	 16384 /* 1013 samples: four seconds at 250 Hz */
 
 /* Bytes of the total for one of each. Together about 85 %, the rest is text. */
 #define TOTAL_PER_SLOT	     (256u << 10)

@@ -119,8 +119,9 @@ uint32_t slot_index(const struct memory *memory, const struct slot *slot);
  * slot_write_sample - append a sample to the slot's open packet, taking a new one when full
  * @time_ns: raised to the slot's last time where it is before it
  *
- * Counts the sample, its weight, and LOSS_BUFFER_FULL itself. Closing a packet rings the doorbell. Returns false: lost.
- * Cost: the 16-byte event, one release store; every few hundred samples a packet exchange.
+ * Counts the sample, its weight, and LOSS_BUFFER_FULL itself. Closing a packet rings the doorbell.
+ * Returns false: lost. Cost: the 16-byte event, one release store; every few hundred samples a
+ * packet exchange.
  */
 bool slot_write_sample(struct memory *memory, struct slot *slot, uint32_t event, uint64_t time_ns,
 		       uint32_t native, uint32_t python, uint64_t count);
@@ -128,8 +129,7 @@ bool slot_write_sample(struct memory *memory, struct slot *slot, uint32_t event,
 /** slot_add - add to a counter that the slot's thread alone writes and others may read */
 static inline void slot_add(_Atomic uint64_t *counter, uint64_t number)
 {
-	atomic_store_explicit(counter,
-			      atomic_load_explicit(counter, memory_order_relaxed) + number,
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + number,
 			      memory_order_relaxed);
 }
 

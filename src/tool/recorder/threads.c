@@ -160,7 +160,7 @@ static bool has_slot(const struct recorder *recorder, uint32_t tid)
 static void see_thread(struct recorder *recorder, uint32_t tid, uint64_t now)
 {
 	uint32_t pid = (uint32_t)recorder->root_pid;
-	struct foreign_thread *thread = recorder->foreign;
+	struct foreign_thread *thread;
 	unsigned int i = 0;
 
 	if (tid == pid || has_slot(recorder, tid))
