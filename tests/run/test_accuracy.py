@@ -160,8 +160,10 @@ def test_samples_are_the_cpu_time(pathprof, tmp_path):
     expected = report["events"][0]["count"] / period
     assert report["events"][0]["count"] > 4e9
     seen = report["samples"] + report["lost"]["total"]
-    assert abs(seen - expected) <= DEVIATIONS * math.sqrt(expected) + 0.02 * expected
-    assert not abs(2 * seen - expected) <= DEVIATIONS * math.sqrt(expected) + 0.02 * expected
+    # A timer that is read at its end misses at most the last tick of each thread.
+    allowed = 0.01 * expected + 2 * len(report["threads"])
+    assert abs(seen - expected) <= allowed
+    assert abs(seen + report["samples"] - expected) > allowed, "counted twice would pass"
 
 
 def test_in_step_is_said_first(pathprof, tmp_path):
@@ -190,8 +192,10 @@ def test_in_step_is_right_by_the_software_clock(pathprof, tmp_path):
     assert "in step" not in text
 
 
-def test_a_busy_program_is_not_said_to_be_in_step(pathprof, tmp_path):
-    record(pathprof, tmp_path / "r", "calibrated.py", "2")
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_a_busy_program_is_not_said_to_be_in_step(pathprof, tmp_path, threads):
+    """Also where threads hand on the interpreter lock every 5 ms, a simple ratio of the tick."""
+    record(pathprof, tmp_path / "r", "calibrated.py", "3", threads)
     text = subprocess.run([pathprof, "report", tmp_path / "r"], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     assert "in step" not in text

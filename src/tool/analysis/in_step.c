@@ -42,6 +42,7 @@
 #define BURST_TICKS_MAX	  0.5 /* of the mean burst, where chance decides */
 #define APART_SHARE_MIN	  0.6 /* of the samples that have idle time before them */
 #define APART_FACTOR	  1.5 /* a sample has, if more wall time than this times CPU time went by */
+#define LONG_RUNS_SHARE	  0.1 /* of those; above: runs of more than a tick, in which F/E is 1 */
 #define DEVIATIONS_ABOVE  4.0
 #define DEVIATIONS_BELOW  2.0 /* a false word of warning costs less than a missing one */
 #define LOW_SHARE	  0.45
@@ -57,6 +58,8 @@
 /* What the samples of a thread say, in periods of CPU time. */
 struct pace {
 	double samples, periods; /* of those with idle time before them */
+	double long_runs;	 /* times that such a sample was followed by one without */
+	bool apart;		 /* the last sample had idle time before it */
 	uint64_t all_samples;
 	uint64_t first_ns; /* of those with idle time before them */
 	uint64_t last_ns;
@@ -93,9 +96,14 @@ static void measure(const struct trace *trace, const struct timing *timing, stru
 		struct pace *pace = &paces[sample->thread];
 		double wall = (double)sample->time_ns - (double)pace->last_ns;
 
+		bool apart = pace->all_samples && wall > APART_FACTOR * (double)sample->count;
+
 		if (sample->event != timing->event)
 			continue;
-		if (pace->all_samples++ && wall > APART_FACTOR * (double)sample->count) {
+		pace->long_runs += pace->apart && !apart;
+		pace->apart = apart;
+		pace->all_samples++;
+		if (apart) {
 			if (!pace->first_ns)
 				pace->first_ns = sample->time_ns;
 			pace->samples++;
@@ -133,6 +141,12 @@ static bool has_even_gaps(const struct pace *pace)
 	       variance <= EVEN_VARIATION * EVEN_VARIATION * mean * mean;
 }
 
+/* Runs of more than a tick, be the mean burst short: threads that hand on a lock, say. */
+static bool has_long_runs(const struct pace *pace)
+{
+	return pace->long_runs > LONG_RUNS_SHARE * pace->samples;
+}
+
 static double deviation(double number, double probability)
 {
 	return sqrt(number * probability * (1 - probability));
@@ -150,7 +164,7 @@ static bool is_too_regular(const struct trace_thread *thread, const struct pace 
 	double most = ((double)thread->end_ns - (double)thread->start_ns) / wakes / timing->tick_ns;
 	double probability = 1 - pow(0.25, timing->period_ns / timing->tick_ns);
 
-	return (is_simple_ratio(least, most) || has_even_gaps(pace)) &&
+	return !has_long_runs(pace) && (is_simple_ratio(least, most) || has_even_gaps(pace)) &&
 	       pace->samples >= APART_SHARE_MIN * (double)pace->all_samples &&
 	       pace->samples > pace->periods * probability +
 				       DEVIATIONS_ABOVE * deviation(pace->periods, probability) + 1;
@@ -174,7 +188,14 @@ static bool is_in_step(const struct trace_thread *thread, const struct pace *pac
 	     is_too_regular(thread, pace, timing)))
 		return true;
 	return ratio <= RATIO_MAX && is_simple_ratio(ratio, ratio) &&
-	       (samples >= STEP_HIGH * expected || samples <= STEP_LOW * expected);
+	       ((samples >= STEP_HIGH * expected && !has_long_runs(pace)) ||
+		samples <= STEP_LOW * expected);
+}
+
+/* Its timer could not be made (no signal queue left): that is said elsewhere. */
+static bool was_never_armed(const struct trace_thread *thread, const struct pace *pace)
+{
+	return !pace->all_samples && thread->lost;
 }
 
 size_t in_step_find(const struct trace *trace, struct in_step *ret_threads, size_t max)
@@ -199,7 +220,8 @@ size_t in_step_find(const struct trace *trace, struct in_step *ret_threads, size
 			.expected_samples = (double)thread->cpu_ns / timing.period_ns,
 		};
 
-		if (!thread->cpu_ns || !is_in_step(thread, &paces[i], &timing, &figures))
+		if (!thread->cpu_ns || was_never_armed(thread, &paces[i]) ||
+		    !is_in_step(thread, &paces[i], &timing, &figures))
 			continue;
 		if (found < max)
 			ret_threads[found] = figures;
