@@ -113,3 +113,18 @@ def test_nohup__an_ignored_interrupt_stays_ignored(tmp_path, python):
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     assert (done.returncode, done.stdout) == (0, "on\n"), done.stderr
     assert os.path.exists(tmp_path / "r" / "manifest.json")
+
+
+def test_recorder__stopped_for_longer_than_its_heartbeat_comes_back(tmp_path, python):
+    """The program itself stops its parent, works on for what a dead one is given, and continues."""
+    code = ("import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\n"
+            "end = time.monotonic() + 2.5\nwhile time.monotonic() < end: pass\n"
+            "os.kill(os.getppid(), signal.SIGCONT)\n"
+            "end = time.process_time() + 1\nwhile time.process_time() < end: pass\n")
+    done = subprocess.run([PATHPROF, "record", "-q", "-e", "cpu-time", "-o", tmp_path / "r", "--",
+                           python, "-c", code], capture_output=True, text=True, timeout=SECONDS,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    got = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    seen = nr_samples(tmp_path / "r") + sum(got["lost"].values())
+    assert seen > 0.8 * got["events"][0]["count"] / got["tick_ns"]

@@ -48,11 +48,14 @@ def test_handler__what_it_may_not_do_would_be_noticed(record, act, python):
     assert done.returncode == 99
 
 
-@pytest.mark.parametrize("options", [*TRIGGERS, ["-e", "cpu-clock", "-c", "100000"]],
+@pytest.mark.parametrize("options", [*TRIGGERS, ["-e", "cpu-clock", "-c", "30000"]],
                          ids=" ".join)
 def test_blocking_calls__are_never_broken_off_and_own_alarms_come(record, options):
     done, directory = record([PROGRAMS / "blocking-calls", "1500"], *options)
     assert done.returncode == 0, done.stderr
     calls, broken, alarms = map(int, done.stdout.split())
-    assert calls > 500 and broken == 0 and alarms == 20
-    assert directory.exists()
+    assert calls > 200 and broken == 0 and nr_samples(directory) > 5
+    print(f"{calls} calls, {alarms} of 40 alarms ended their read")
+    # A clock's tick that is due when the alarm meets the read has the kernel begin the read again:
+    # the handler must undo that (agent/sources/interrupted_call.h).
+    assert alarms == 40

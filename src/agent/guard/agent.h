@@ -61,6 +61,7 @@ struct agent_cpu_timer {
 struct agent {
 	_Atomic uint32_t mode; /* enum agent_mode */
 	uint32_t pid;	       /* of the recorded process */
+	uint32_t parent;       /* the recorder, as long as it lives */
 	/* A page that the kernel clears in every fork child (MADV_WIPEONFORK), also a raw one. */
 	const volatile uint8_t *same_process;
 	const struct source *sources[AGENT_SOURCES_MAX];

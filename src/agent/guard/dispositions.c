@@ -120,6 +120,17 @@ static void reset_program(struct disposition *disposition)
 	unlock(disposition, &mask);
 }
 
+/* The mask that the program's own SIGTRAP handler would run under; SIGTRAP itself stays ours. */
+static void take_mask(const struct sigaction *action, const void *context)
+{
+	const ucontext_t *interrupted = context;
+	sigset_t mask;
+
+	sigorset(&mask, &interrupted->uc_sigmask, &action->sa_mask);
+	sigdelset(&mask, SIGTRAP);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(uint64_t));
+}
+
 static uintptr_t interrupted_at(const void *context)
 {
 	const ucontext_t *interrupted = context;
@@ -139,10 +150,10 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF);
 
 	/*
-	 * A fault while an event's SIGTRAP is queued, be it blocked: the kernel takes the first of its
-	 * synchronous signals (dequeue_synchronous_signal()), so the trap's frame is made at the
-	 * faulting instruction and this one on top, before the trap's handler has begun. Let that
-	 * one run: then the instruction faults again, and alone.
+	 * A fault while an event's SIGTRAP is queued, be it blocked: the kernel takes the first of
+	 * its synchronous signals (dequeue_synchronous_signal()), so the trap's frame is made at
+	 * the faulting instruction and this one on top, before the trap's handler has begun. Let
+	 * that one run: then the instruction faults again, and alone.
 	 */
 	if (signo != SIGTRAP && info->si_code > 0 && interrupted_at(context) == (uintptr_t)dispatch)
 		return;
@@ -159,6 +170,8 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 	}
 	if (action.sa_flags & (int)SA_RESETHAND)
 		reset_program(disposition);
+	if (signo == SIGTRAP)
+		take_mask(&action, context);
 	errno = saved_errno;
 	action.sa_sigaction(signo, info, context);
 	return;
@@ -166,8 +179,12 @@ out:
 	errno = saved_errno;
 }
 
-/* What the kernel is told for what the program wants. */
-static struct sigaction kernel_action(const struct sigaction *program)
+/*
+ * What the kernel is told for what the program wants. All signals wait while an event's SIGTRAP is
+ * handled, so that interrupted_call_settle() sees which are pending; but for faults, which the
+ * walk survives.
+ */
+static struct sigaction kernel_action(int signo, const struct sigaction *program)
 {
 	struct sigaction action = {.sa_flags = SA_RESTART | SA_ONSTACK};
 
@@ -175,8 +192,13 @@ static struct sigaction kernel_action(const struct sigaction *program)
 		action = *program;
 	action.sa_flags = (int)((unsigned int)action.sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
 	action.sa_sigaction = dispatch;
-	if (dispositions_owned(SIGTRAP))
+	if (signo == SIGTRAP) {
+		sigfillset(&action.sa_mask);
+		sigdelset(&action.sa_mask, SIGSEGV);
+		sigdelset(&action.sa_mask, SIGBUS);
+	} else if (dispositions_owned(SIGTRAP)) {
 		sigdelset(&action.sa_mask, SIGTRAP);
+	}
 	return action;
 }
 
@@ -189,7 +211,7 @@ int dispositions_take(int signo, bool (*ours)(const siginfo_t *info, void *conte
 		return -errno;
 	disposition->ours = ours;
 	write_program(disposition, &program);
-	action = kernel_action(&program);
+	action = kernel_action(signo, &program);
 	if (libc_next()->sigaction(signo, &action, NULL) < 0)
 		return -errno;
 	atomic_store_explicit(&disposition->owned, 1, memory_order_release);
@@ -206,7 +228,7 @@ static void put_ignored(bool exec_failed)
 		read_program(&dispositions[i], &program);
 		if (program.sa_handler != SIG_IGN)
 			continue;
-		action = exec_failed ? kernel_action(&program) : program;
+		action = exec_failed ? kernel_action(disposition_signals[i], &program) : program;
 		libc_next()->sigaction(disposition_signals[i], &action, NULL);
 	}
 }
@@ -248,7 +270,7 @@ static int own_sigaction(int signo, const struct sigaction *action, struct sigac
 	if (action == NULL) {
 		read_program(disposition, &before);
 	} else {
-		told = kernel_action(&wanted);
+		told = kernel_action(signo, &wanted);
 		lock(disposition, &mask);
 		read_program(disposition, &before);
 		write_program(disposition, &wanted);

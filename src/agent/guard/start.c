@@ -122,6 +122,7 @@ static void agent_start(void)
 	if (agent.environment.recording[0] == '\0')
 		return;
 	agent.pid = (uint32_t)getpid();
+	agent.parent = (uint32_t)getppid();
 	hello.pid = agent.pid;
 	find_interpreter(&agent.capture, &hello);
 	if (meet_recorder(agent.environment.recording, &hello, &fd) < 0 || map_memory(fd) < 0)

@@ -102,7 +102,8 @@ static bool recorder_gone(struct slot *slot, const struct memory_header *header,
 	if (++slot->heartbeat_ticks < HEARTBEAT_STALE_TICKS)
 		return false;
 	slot->heartbeat_ticks = 0;
-	return agent_recorder_gone(now_ns);
+	/* One that is stopped comes back; of a dead one we are no longer the child. */
+	return agent_recorder_gone(now_ns) && (uint32_t)getppid() != agent.parent;
 }
 
 static void on_tick(siginfo_t *info, ucontext_t *context, uint64_t now_ns)

@@ -17,6 +17,7 @@
 #include <ucontext.h>
 
 #include "agent/guard/agent.h"
+#include "agent/sources/interrupted_call.h"
 #include "agent/sources/source.h"
 #include "core/memory/perf_cookie.h"
 
@@ -66,28 +67,33 @@ static bool is_of_slot(uint64_t cookie, const struct slot *slot)
 	return cookie == perf_cookie(index, perf_cookie_event(cookie), slot->generation);
 }
 
+static void sample(struct slot *slot, const siginfo_t *info, const ucontext_t *interrupted,
+		   uint64_t now_ns)
+{
+	struct tick tick = {.time_ns = now_ns, .context = interrupted};
+
+	if (perf_flags(info) & PERF_FLAG_ASYNC) {
+		slot_lose(slot, LOSS_DELAYED, 1);
+		return;
+	}
+	tick.event = perf_cookie_event(perf_data(info));
+	tick.count = agent.capture.memory.header->events[tick.event].period;
+	tick.faults_blocked = sigismember(&interrupted->uc_sigmask, SIGSEGV) == 1 ||
+			      sigismember(&interrupted->uc_sigmask, SIGBUS) == 1;
+	capture_tick(&agent.capture, slot, &tick);
+}
+
 /* SIGTRAP in the kernel is dispositions.c's; errno is kept there. */
 static bool on_trap(const siginfo_t *info, void *context)
 {
 	uint64_t now_ns = agent_now_ns();
-	const struct memory_header *header = agent.capture.memory.header;
-	const ucontext_t *interrupted = context;
 	struct slot *slot = agent_slot;
-	struct tick tick = {.time_ns = now_ns, .context = context};
 
-	if (!is_ours(info, header))
+	if (!is_ours(info, agent.capture.memory.header))
 		return false;
-	if (slot == NULL || !is_of_slot(perf_data(info), slot))
-		return true;
-	if (perf_flags(info) & PERF_FLAG_ASYNC) {
-		slot_lose(slot, LOSS_DELAYED, 1);
-		return true;
-	}
-	tick.event = perf_cookie_event(perf_data(info));
-	tick.count = header->events[tick.event].period;
-	tick.faults_blocked = sigismember(&interrupted->uc_sigmask, SIGSEGV) == 1 ||
-			      sigismember(&interrupted->uc_sigmask, SIGBUS) == 1;
-	capture_tick(&agent.capture, slot, &tick);
+	if (slot != NULL && is_of_slot(perf_data(info), slot))
+		sample(slot, info, context, now_ns);
+	interrupted_call_settle(context);
 	return true;
 }
 

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BIT(signo) (1ull << ((signo) - 1))
+#define BIT(signo) (1ull << ((signo)-1))
 #define EXPORT	   __attribute__((visibility("default")))
 
 extern void *__libc_malloc(size_t);

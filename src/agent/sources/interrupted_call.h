@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A system call that was broken off while an event's SIGTRAP was on its way.
+ *
+ * The kernel decides what becomes of such a call at the first signal it delivers, and takes a
+ * SIGTRAP before any other: with SA_RESTART, which we need for programs that ask for it, the call
+ * is set to begin again, and the EINTR that the program's own handler without SA_RESTART calls for
+ * never comes (an alarm meant to end a read, say). One file per architecture.
+ */
+#ifndef PATHPROF_AGENT_SOURCES_INTERRUPTED_CALL_H
+#define PATHPROF_AGENT_SOURCES_INTERRUPTED_CALL_H
+
+/**
+ * interrupted_call_settle - decide again as if our signal were not there
+ * @context: the ucontext_t of our handler, in which all other signals are blocked
+ * Where the call was set to begin again although a pending signal of the program ends it: it fails
+ * with EINTR. Costs a few loads where no call was broken off. Signal-safe.
+ */
+void interrupted_call_settle(void *context);
+
+#endif
