@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Stacks for bench/capture.c: run inside the interpreter that is measured.
 
-usage: python3 capture.py LIBRARY    (prints one JSON object, nanoseconds)
+usage: python3 capture.py LIBRARY                 prints one JSON object, nanoseconds
+       python3 capture.py LIBRARY functions N     N ticks of one stack of distinct functions, and
+       python3 capture.py LIBRARY recursion N     of one function: for an instruction counter
 """
 
 import ctypes
@@ -111,10 +113,28 @@ def new_code(depth, number, fresh):
     return library.bench_median()
 
 
+def recursion(depth, leaf):
+    if depth:
+        recursion(depth - 1, leaf)
+    else:
+        leaf()
+
+
+def ticks(kind, number):
+    """The ticks alone, the same number of instructions on every run."""
+    if kind == "recursion":
+        recursion(DEPTH - 5, lambda: library.bench_ticks(number))
+    else:
+        run(functions(DEPTH - 5), lambda: library.bench_ticks(number))
+
+
 def main():
     if library.bench_start():
         print(json.dumps({"error": "the interpreter cannot be read"}))
         return 1
+    if len(sys.argv) > 3:
+        ticks(sys.argv[2], int(sys.argv[3]))
+        return 0
     results = {
         "repeated_warm_ns": repeated(DEPTH - 5),
         "repeated_cold_ns": cold(DEPTH - 5),

@@ -144,39 +144,56 @@ for _ in range(int(sys.argv[1])):
 
 
 def peer(name):
-    return shutil.which(name)
+    """Is the peer here, and does it run on this machine?"""
+    found = shutil.which(name)
+    return found and not subprocess.run([found, "--version"], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, check=False).returncode
 
 
 def per_sample(bench):
-    """CPU that a whole recording costs, program and recorder, per sample."""
+    """CPU that a recording costs per sample, all in all: delivery, handler, recorder.
+
+    A tenth of a percent cannot be read off two runs of a program on a shared machine, so the parts
+    are measured: the handler's time and the recorder's CPU by the recording itself (the recorder's
+    start apart), delivery as a bare signal to oneself. The peers cost enough to show in paired runs.
+    """
     script = bench.work / "busy.py"
     script.write_text(BUSY)
-    loops = "1500" if bench.quick else "4000"
-    plain = [PYTHON, script, loops]
-    data = bench.work / "overhead"
-    variants = {
-        "pathprof": [bench.pathprof, "record", "-q", "-e", "cpu-time", "-o", data, "--", *plain],
+    loops = "4000" if bench.quick else "20000"
+
+    def overhead(number):
+        report = bench.report(bench.record(f"overhead-{number}", PYTHON, script, number,
+                                           options=["-e", "cpu-time"]))
+        return report["overhead"]["handler_ns"], report["overhead"]["recorder_ns"], report["samples"]
+
+    _, idle, _ = overhead("0")
+    handler, recorder, samples = overhead(loops)
+    signal = json.loads(subprocess.run([bench.build / "bench" / "forward", "100000", "5"], check=True,
+                                       stdout=subprocess.PIPE).stdout)["tgkill_ns"]
+    parts = {"delivery us": signal / 1e3, "handler us": handler / samples / 1e3,
+             "recorder us": max(0, recorder - idle) / samples / 1e3}
+    bench.add("whole extra CPU per sample, 32 frames, CPU timer", sum(parts.values()), "us", 6,
+              {**parts, **peers_per_sample(bench, script), "samples": samples})
+
+
+def peers_per_sample(bench, script):
+    plain = [PYTHON, script, "1500"]
+    folded = bench.work / "peer.txt"
+    commands = {
+        "austin": ["austin", "-i", "4000", "-o", folded, *plain],
+        "py-spy": ["py-spy", "record", "-r", "250", "-f", "raw", "-o", folded, "--", *plain],
     }
-    start = {
-        "pathprof": [bench.pathprof, "record", "-q", "-e", "cpu-time", "-o", data, "--", PYTHON,
-                     script, "0"],
-    }
-    if peer("austin"):
-        variants["austin"] = ["austin", "-i", "4000", "-o", bench.work / "austin.out", *plain]
-    if peer("py-spy"):
-        variants["py-spy"] = ["py-spy", "record", "-r", "250", "-o", bench.work / "spy.txt", "-f",
-                              "raw", "--", *plain]
-    rounds = 5 if bench.quick else 20
-    extra = paired(plain, variants, rounds)
-    started = paired([PYTHON, script, "0"], start, rounds)
-    samples = bench.report(data)["samples"] or 1
-    bench.record("overhead", *plain, options=["-e", "cpu-time"])
-    samples = bench.report(data)["samples"]
-    beside = {f"{name} us": value / samples * 1e6 for name, value in extra.items()
-              if name != "pathprof"}
-    value = (extra["pathprof"] - started["pathprof"]) / samples * 1e6
-    bench.add("extra CPU per sample, start-up apart, 32 frames, CPU timer", value, "us", 6, beside)
-    bench.add("samples of that recording", samples, "samples")
+    beside = {}
+    for name, command in commands.items():
+        if not peer(name):
+            continue
+        extra = paired(plain, {name: command}, 3 if bench.quick else 9)[name]
+        samples = sum(int(line.rsplit(" ", 1)[1]) for line in folded.read_text().splitlines()
+                      if line and not line.startswith("#"))
+        if name == "austin":
+            samples = len(folded.read_text().splitlines())
+        beside[f"{name} us"] = extra / max(samples, 1) * 1e6
+    return beside
 
 
 def start_up(bench):
@@ -187,7 +204,7 @@ def start_up(bench):
     if peer("austin"):
         variants["austin"] = ["austin", "-o", bench.work / "austin.out", *plain]
     if peer("py-spy"):
-        variants["py-spy"] = ["py-spy", "record", "-o", bench.work / "spy.svg", "--", *plain]
+        variants["py-spy"] = ["py-spy", "record", "-f", "raw", "-o", bench.work / "spy", "--", *plain]
     extra = paired(plain, variants, 10 if bench.quick else 40)
     beside = {f"{name} ms": value * 1e3 for name, value in extra.items() if name != "pathprof"}
     bench.add("start-up added to python3 -c pass, CPU", extra["pathprof"] * 1e3, "ms", 5, beside)
@@ -212,7 +229,7 @@ def large_report(bench):
     path = bench.work / "large"
     samples = "200000" if bench.quick else "1000000"
     stacks = "20000" if bench.quick else "100000"
-    subprocess.run([bench.build / "tests" / "make-recording", path, "--samples", samples, "--stacks",
+    subprocess.run([bench.build / "tests" / "support" / "make-recording", path, "--samples", samples, "--stacks",
                     stacks, "--depth", "32", "--threads", "4"], check=True)
     times, memory = [], 0
     for _ in range(5):
@@ -229,45 +246,106 @@ def directory_bytes(path, pattern):
     return sum(entry.stat().st_size for entry in path.glob(pattern))
 
 
+PACKET_PREFIX_BYTES = 104  # src/core/event/ctf.h
+PACKET_SAMPLES = 1013
+
+
 def sizes(bench):
-    """Bytes per sample of a real program, at two depths."""
-    script = bench.work / "busy.py"
-    script.write_text(BUSY)
+    """Bytes per sample of a real program, whole, at two depths: they do not grow with it."""
     for depth in (28, 200):
-        text = BUSY.replace("down(28", f"down({depth}")
         deep = bench.work / f"busy-{depth}.py"
-        deep.write_text(text)
+        deep.write_text(BUSY.replace("down(28", f"down({depth}"))
         loops = "3000" if bench.quick else "12000"
         path = bench.record(f"size-{depth}", PYTHON, deep, loops, options=["-e", "cpu-time"])
         samples = bench.report(path)["samples"]
         stream = directory_bytes(path, "ust/slot_*")
-        archive = bench.work / f"size-{depth}.pathprof"
-        subprocess.run([bench.pathprof, "archive", "-q", path, "-o", archive], check=True)
-        bench.add(f"bytes per sample in the recording, depth {depth + 4}", stream / samples, "bytes",
-                  None, {"samples": samples})
-        bench.add(f"bytes per sample in the archive, everything, depth {depth + 4}",
-                  archive.stat().st_size / samples, "bytes", None)
+        packets = -(-samples // PACKET_SAMPLES)
+        bench.add(f"bytes per sample in the recording, {depth + 4} frames",
+                  (stream - packets * PACKET_PREFIX_BYTES) / samples, "bytes", 16,
+                  {"with packet headers": stream / samples, "samples": samples})
 
 
-def synthetic_sizes(bench):
-    """Steady state: what one more sample adds, from two recordings of different length."""
+def steady_archive(bench):
+    """What one more sample adds to an archive: two recordings of different length."""
     def made(samples):
         path = bench.work / f"steady-{samples}"
-        subprocess.run([bench.build / "tests" / "make-recording", path, "--samples", str(samples),
-                        "--stacks", "200", "--depth", "32", "--threads", "2"], check=True)
+        subprocess.run([bench.build / "tests" / "support" / "make-recording", path, "--samples",
+                        str(samples), "--stacks", "200", "--depth", "32", "--threads", "2"],
+                       check=True)
         archive = bench.work / f"steady-{samples}.pathprof"
         subprocess.run([bench.pathprof, "archive", "-q", path, "-o", archive], check=True)
-        return directory_bytes(path, "ust/slot_*"), archive.stat().st_size
+        return archive.stat().st_size
 
     short, long = 100_000, 300_000
-    (stream_a, archive_a), (stream_b, archive_b) = made(short), made(long)
-    bench.add("bytes per sample in the recording, steady state", (stream_b - stream_a) / (long - short),
-              "bytes", 16.5)
     bench.add("bytes per sample after pathprof archive, steady state",
-              (archive_b - archive_a) / (long - short), "bytes", 3)
+              (made(long) - made(short)) / (long - short), "bytes", 3)
 
 
-PARTS = [forwarding, capture, per_sample, start_up, to_report, large_report, sizes, synthetic_sizes]
+MANY_NODES = """
+import mmap, sys
+pages = mmap.mmap(-1, 4096 * 8000)
+def left(depth, bits, page):
+    step(depth, bits, page)
+def right(depth, bits, page):
+    step(depth, bits, page)
+def step(depth, bits, page):
+    if depth:
+        (left if bits & 1 else right)(depth - 1, bits >> 1, page)
+    else:
+        pages[page * 4096] = 1
+for number in range(int(sys.argv[1])):
+    step(16, number, number)
+"""
+
+THREADS = """
+import sys, threading, time
+number = int(sys.argv[1])
+ready = threading.Barrier(number + 1)
+def work():
+    end = time.thread_time() + 0.02
+    while time.thread_time() < end:
+        pass
+    ready.wait()
+    ready.wait()
+for _ in range(number):
+    threading.Thread(target=work).start()
+ready.wait()
+print(next(l for l in open("/proc/self/status") if l.startswith("RssShmem")).split()[1])
+ready.wait()
+"""
+
+
+def memory(bench):
+    """What the recording's memory costs: in the target by thread, in the recorder by node."""
+    def shared_kib(number):
+        script = bench.work / "threads.py"
+        script.write_text(THREADS)
+        run = subprocess.run([bench.pathprof, "record", "-q", "-o", bench.work / "threads", "--",
+                              PYTHON, script, str(number)],
+                             check=True, stdout=subprocess.PIPE, text=True)
+        return int(run.stdout)
+
+    few, many = 4, 104
+    bench.add("memory of the target for each sampled thread",
+              (shared_kib(many) - shared_kib(few)) / (many - few), "KiB", None,
+              {"bound, KiB": 51 + 16})
+
+    def recorder_kib(stacks):
+        script = bench.work / "nodes.py"
+        script.write_text(MANY_NODES)
+        path = bench.work / "nodes"
+        process = subprocess.Popen([bench.pathprof, "record", "-q", "-e", "page-faults", "-c", "1",
+                                    "-o", path, "--", PYTHON, script, str(stacks)])
+        _, _, usage = os.wait4(process.pid, 0)
+        return usage.ru_maxrss
+
+    small, large = recorder_kib(10), recorder_kib(7000)
+    bench.add("memory of the recorder for 10^5 nodes (7,000 stacks more)", (large - small) / 1024,
+              "MiB", None)
+
+
+PARTS = [forwarding, capture, per_sample, start_up, to_report, large_report, sizes, steady_archive,
+         memory]
 
 
 def machine():
