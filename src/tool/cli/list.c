@@ -4,19 +4,59 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tool/cli/options.h"
 #include "tool/events/events.h"
 
+#define REASONS_MAX 32 /* more than there are kinds of refusal */
+
+/* Why events are not available: each sentence once, below the table. */
+struct reasons {
+	char *sentences[REASONS_MAX];
+	unsigned int number;
+};
+
+/* The sentence without its "Cannot sample EVENT: ", so that equal causes are equal. */
+static const char *cause(const struct event_row *row)
+{
+	const char *text = row->reason.text;
+	const char *colon = strstr(text, ": ");
+
+	return strncmp(text, "Cannot ", 7) == 0 && colon ? colon + 2 : text;
+}
+
+/* The number of the sentence, from 1; 0: no room. */
+static unsigned int reason_number(struct reasons *reasons, const char *sentence)
+{
+	for (unsigned int i = 0; i < reasons->number; i++)
+		if (!strcmp(reasons->sentences[i], sentence))
+			return i + 1;
+	if (reasons->number == REASONS_MAX)
+		return 0;
+	reasons->sentences[reasons->number] = strdup(sentence);
+	return reasons->sentences[reasons->number] ? ++reasons->number : 0;
+}
+
 static void put_row(void *user, const struct event_row *row)
 {
-	(void)user;
 	printf("%-24s %-7s %-13s ", row->name, row->unit, row->trigger);
 	if (row->available)
 		printf("%10llu  %s\n", (unsigned long long)row->default_period,
 		       row->user_only ? "user mode only" : "yes");
 	else
-		printf("%10s  no: %s\n", "-", row->reason.text);
+		printf("%10s  no (%u)\n", "-", reason_number(user, cause(row)));
+}
+
+static void put_reasons(struct reasons *reasons)
+{
+	if (reasons->number)
+		putchar('\n');
+	for (unsigned int i = 0; i < reasons->number; i++) {
+		printf("(%u) %s\n", i + 1, reasons->sentences[i]);
+		free(reasons->sentences[i]);
+	}
 }
 
 static void add_row(void *user, const struct event_row *row)
@@ -62,6 +102,7 @@ int cmd_list(int argc, char **argv)
 			"events; any of them can be given to -e.",
 		.options = table};
 	struct common_options common = {0};
+	struct reasons reasons = {0};
 	int operands, status;
 
 	status = options_parse(&command, argc, argv, &common, &operands);
@@ -74,6 +115,7 @@ int cmd_list(int argc, char **argv)
 	if (json)
 		return list_json();
 	printf("%-24s %-7s %-13s %10s  %s\n", "EVENT", "UNIT", "TRIGGER", "PERIOD", "HERE");
-	event_list(put_row, NULL);
+	event_list(put_row, &reasons);
+	put_reasons(&reasons);
 	return ferror(stdout) ? EXIT_FAILED : EXIT_OK;
 }

@@ -92,6 +92,39 @@ static int usage_error(const struct parse *parse, const char *format, ...)
 	return EXIT_USAGE;
 }
 
+#define HELP_COLUMNS 80
+
+/*
+ * Prints words from column @at on, further lines from @indent on. An empty line
+ * stays, and so does a line that begins with a space.
+ */
+static void print_wrapped(const char *text, size_t at, size_t indent)
+{
+	while (*text) {
+		size_t word = strcspn(text, " \n");
+
+		if (at > indent && at + 1 + word > HELP_COLUMNS) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+		} else if (at > indent) {
+			putchar(' ');
+			at++;
+		}
+		printf("%.*s", (int)word, text);
+		at += word;
+		text += word;
+		while (strncmp(text, "\n\n", 2) == 0 || strncmp(text, "\n ", 2) == 0) {
+			size_t line = text[1] == '\n' ? 2 : 1 + strcspn(text + 1, "\n");
+
+			printf("%.*s", (int)line, text);
+			text += line;
+			at = indent;
+		}
+		text += *text == ' ' || *text == '\n';
+	}
+	putchar('\n');
+}
+
 static void print_options(const struct option_spec *option, size_t width)
 {
 	for (; option->long_name; option++) {
@@ -102,7 +135,8 @@ static void print_options(const struct option_spec *option, size_t width)
 		used += printf("--%s", option->long_name);
 		if (option->argument)
 			used += printf("=%s", option->argument);
-		printf("%*s%s\n", (int)width - used + 2, "", option->help);
+		printf("%*s", (int)width - used + 2, "");
+		print_wrapped(option->help, width + 2, width + 2);
 	}
 }
 
@@ -128,8 +162,9 @@ static void print_help(const struct parse *parse)
 
 	if (common > width)
 		width = common;
-	printf("Usage: pathprof %s %s\n\n%s\n\nOptions:\n", command->name, command->usage,
-	       command->description);
+	printf("Usage: pathprof %s %s\n\n", command->name, command->usage);
+	print_wrapped(command->description, 0, 0);
+	printf("\nOptions:\n");
 	print_options(command->options, width);
 	print_options(parse->common, width);
 	if (command->examples)
