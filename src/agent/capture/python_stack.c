@@ -124,7 +124,8 @@ enum code_result {
 	CODE_TABLE_FULL,
 };
 
-static enum code_result add_code(struct memory *memory, struct cpython_code *code, uint32_t *ret_id)
+static enum code_result add_code(struct memory *memory, uint64_t identity,
+				 struct cpython_code *code, uint32_t *ret_id)
 {
 	uint64_t text_at;
 	uint8_t *text;
@@ -144,7 +145,7 @@ static enum code_result add_code(struct memory *memory, struct cpython_code *cod
 	if (!copy_code(code, text))
 		return CODE_UNREADABLE;
 	fill_code(&memory->codes[id], code, text_at);
-	id = table_commit_code(memory, id, code->identity);
+	id = table_commit_code(memory, id, identity);
 	if (!id)
 		return CODE_TABLE_FULL;
 	*ret_id = id;
@@ -204,11 +205,11 @@ static bool name_code(struct interning *in, struct walk_memo *memo)
 	memo->code = table_find_code(in->memory, memo->identity);
 	if (memo->code)
 		return true;
-	if (!cpython_read_code(in->cpython, memo->code_address, &in->file_memo, &code)) {
+	if (!cpython_read_code(in->cpython, memo->code_address, &code)) {
 		memo->identity = 0;
 		return true;
 	}
-	switch (add_code(in->memory, &code, &memo->code)) {
+	switch (add_code(in->memory, memo->identity, &code, &memo->code)) {
 	case CODE_OK:
 		return true;
 	case CODE_UNREADABLE:

@@ -166,62 +166,57 @@ static inline uint64_t identity_of(uint64_t name, uint64_t file, uint64_t line_t
 	return identity ? identity : 1;
 }
 
-/*
- * The identity, and where @ret_code is given the rest too; inlined into both callers, so that
- * identifying alone, done for every frame of every sample, stores nothing.
- */
-static inline __attribute__((always_inline)) uint64_t identify(const struct cpython *cpython,
-							       uint64_t code_address,
-							       struct cpython_file_memo *file_memo,
-							       struct cpython_code *ret_code)
+/* All of @ret_code but the file's text, of which *@ret_file is the str object. */
+static inline __attribute__((always_inline)) bool read_parts(const struct cpython *cpython,
+							     uint64_t code_address,
+							     struct cpython_code *ret_code,
+							     uint64_t *ret_file)
 {
 	const struct cpython_layout *layout = cpython->layout;
-	uint64_t type, name, file, line_table, name_hash, file_hash, line_table_hash, identity;
-	uint32_t first_line, line_table_length;
-	struct cpython_text name_text, file_text;
+	uint64_t type, name, line_table;
 
 	if (!layout || !load_u64(here, code_address + layout->object_type, &type) ||
 	    type != cpython->code_type ||
-	    !load_u32(here, code_address + layout->code_first_line, &first_line) ||
+	    !load_u32(here, code_address + layout->code_first_line, &ret_code->first_line) ||
 	    !load_u64(here, code_address + layout->code_qualified_name, &name) ||
-	    !load_u64(here, code_address + layout->code_file, &file) ||
+	    !load_u64(here, code_address + layout->code_file, ret_file) ||
 	    !load_u64(here, code_address + layout->code_line_table, &line_table) ||
-	    !read_text(cpython, name, NAME_CHARACTERS_MAX, &name_text) ||
-	    !read_line_table(cpython, line_table, &line_table_length))
-		return 0;
-	line_table += layout->bytes_data;
-	name_hash = hash_text(&name_text);
-	file_hash = hash_file(cpython, file, file_memo);
-	line_table_hash = hash_bytes(line_table, line_table_length, layout->line_table_kind);
-	if (!name_hash || !file_hash || !line_table_hash)
-		return 0;
-	identity = identity_of(name_hash, file_hash, line_table_hash, first_line);
-	if (!ret_code)
-		return identity;
-	if (!read_text(cpython, file, FILE_CHARACTERS_MAX, &file_text))
-		return 0;
-	*ret_code = (struct cpython_code){
-		.identity = identity,
-		.first_line = first_line,
-		.line_table_length = line_table_length,
-		.line_table = line_table,
-		.name = name_text,
-		.file = file_text,
-		.line_table_kind = layout->line_table_kind,
-	};
-	return identity;
+	    !read_text(cpython, name, NAME_CHARACTERS_MAX, &ret_code->name) ||
+	    !read_line_table(cpython, line_table, &ret_code->line_table_length))
+		return false;
+	ret_code->line_table = line_table + layout->bytes_data;
+	ret_code->line_table_kind = layout->line_table_kind;
+	return true;
 }
 
+/* Done for every frame of every sample: the parts stay in registers. */
 uint64_t cpython_identify(const struct cpython *cpython, uint64_t code_address,
 			  struct cpython_file_memo *file_memo)
 {
-	return identify(cpython, code_address, file_memo, NULL);
+	uint64_t file, name_hash, file_hash, line_table_hash;
+	struct cpython_code code;
+
+	if (!read_parts(cpython, code_address, &code, &file))
+		return 0;
+	name_hash = hash_text(&code.name);
+	file_hash = hash_file(cpython, file, file_memo);
+	line_table_hash = hash_bytes(code.line_table, code.line_table_length, code.line_table_kind);
+	if (!name_hash || !file_hash || !line_table_hash)
+		return 0;
+	return identity_of(name_hash, file_hash, line_table_hash, code.first_line);
 }
 
 bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
-		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code)
+		       struct cpython_code *ret_code)
 {
-	return identify(cpython, code_address, file_memo, ret_code) != 0;
+	struct cpython_code code;
+	uint64_t file;
+
+	if (!read_parts(cpython, code_address, &code, &file) ||
+	    !read_text(cpython, file, FILE_CHARACTERS_MAX, &code.file))
+		return false;
+	*ret_code = code;
+	return true;
 }
 
 bool cpython_copy(uint64_t address, void *to, size_t length)

@@ -50,7 +50,6 @@ struct cpython_text {
 
 /* What a sample needs of a code object. */
 struct cpython_code {
-	uint64_t identity; /* hash over names, first line and line table; never 0 */
 	uint32_t first_line;
 	uint32_t line_table_length; /* bytes */
 	uint64_t line_table;	    /* address of the bytes */
@@ -105,11 +104,11 @@ uint64_t cpython_identify(const struct cpython *cpython, uint64_t code_address,
 			  struct cpython_file_memo *file_memo);
 
 /**
- * cpython_read_code - what a recording keeps of a code object, and its identity (direct loads)
+ * cpython_read_code - what a recording keeps of a code object (direct loads)
  * Returns false if it cannot be read or is no code object. Signal-safe.
  */
 bool cpython_read_code(const struct cpython *cpython, uint64_t code_address,
-		       struct cpython_file_memo *file_memo, struct cpython_code *ret_code);
+		       struct cpython_code *ret_code);
 
 /**
  * cpython_copy - copy bytes of the target that cpython_read_code() described

@@ -72,11 +72,10 @@ static uint32_t line_of(const struct cpython_code *code, uint32_t position)
 
 static void write_frame(FILE *to, const struct cpython *cpython, const struct cpython_frame *frame)
 {
-	struct cpython_file_memo memo = {0};
 	struct cpython_code code;
 	char *file, *name;
 
-	if (!cpython_read_code(cpython, frame->code_address, &memo, &code)) {
+	if (!cpython_read_code(cpython, frame->code_address, &code)) {
 		fprintf(to, "unreadable code\n");
 		return;
 	}
@@ -120,13 +119,9 @@ PROBE int probe_walk(size_t max, char *text, size_t size)
 PROBE uint64_t probe_identity(uint64_t code_address)
 {
 	struct cpython_file_memo memo = {0};
-	struct cpython_code code;
 	struct cpython cpython;
 
-	if (cpython_find(&cpython, NULL) ||
-	    !cpython_read_code(&cpython, code_address, &memo, &code))
-		return 0;
-	return code.identity;
+	return cpython_find(&cpython, NULL) ? 0 : cpython_identify(&cpython, code_address, &memo);
 }
 
 static void *state_here(void *ret_state)
@@ -173,7 +168,8 @@ PROBE int probe_fault(uint64_t address)
 	sigaction(SIGBUS, &action, &bus);
 	wrong = cpython_walk(&cpython, address, &frame, 1, &end) != 0;
 	wrong += end != CPYTHON_END_UNREADABLE;
-	wrong += cpython_read_code(&cpython, address, &memo, &code);
+	wrong += cpython_read_code(&cpython, address, &code);
+	wrong += cpython_identify(&cpython, address, &memo) != 0;
 	sigaction(SIGSEGV, &segv, NULL);
 	sigaction(SIGBUS, &bus, NULL);
 	return wrong;
@@ -192,14 +188,13 @@ static double read_once(const struct cpython *cpython, uint32_t tid)
 {
 	struct cpython_frame frames[BENCHMARK_DEPTH];
 	struct cpython_file_memo memo = {0};
-	struct cpython_code code;
 	enum cpython_end end;
 	double start = now_ns();
 	uint64_t state = cpython_thread_state(cpython, tid);
 	size_t nr_frames = cpython_walk(cpython, state, frames, BENCHMARK_DEPTH, &end);
 
 	for (size_t i = 0; i < nr_frames; i++)
-		if (!cpython_read_code(cpython, frames[i].code_address, &memo, &code))
+		if (!cpython_identify(cpython, frames[i].code_address, &memo))
 			return 0;
 	return nr_frames == BENCHMARK_DEPTH ? now_ns() - start : 0;
 }

@@ -34,19 +34,21 @@ static struct ticking {
 static void read_frames(size_t nr_frames, enum cpython_end end)
 {
 	struct cpython_file_memo memo = {0};
-	struct cpython_code code = {0};
+	uint64_t identity = 0;
 
-	for (size_t i = 0; i < nr_frames; i++)
-		if (!cpython_read_code(&ticking.cpython, ticking.frames[i].code_address, &memo,
-				       &code))
+	for (size_t i = 0; i < nr_frames; i++) {
+		identity =
+			cpython_identify(&ticking.cpython, ticking.frames[i].code_address, &memo);
+		if (!identity)
 			ticking.counts.wrong_code++;
+	}
 	if (end != CPYTHON_END_ROOT) {
 		ticking.counts.unreadable++;
 		return;
 	}
 	if (!ticking.root)
-		ticking.root = code.identity;
-	ticking.counts.wrong_root += ticking.root != code.identity;
+		ticking.root = identity;
+	ticking.counts.wrong_root += ticking.root != identity;
 }
 
 static void on_tick(int signal_number, siginfo_t *info, void *context)
