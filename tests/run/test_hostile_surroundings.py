@@ -16,6 +16,8 @@ from hostile import nr_samples
 LOOK = """
 import os, json
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+# GNU make starts its children with signals 32 and 33 ignored; 33 is ours, as it is the C library's.
+status["SigIgn"] = hex(int(status["SigIgn"], 16) & 0x7fffffff)
 print(json.dumps([status[k].strip() for k in ("SigBlk", "SigIgn", "SigPnd", "ShdPnd", "Umask",
     "NoNewPrivs", "Seccomp", "CapEff")] + [os.getcwd(), os.nice(0), os.getpgrp() == os.getpid(),
     os.getpriority(os.PRIO_PROCESS, 0), sorted(os.sched_getaffinity(0)),

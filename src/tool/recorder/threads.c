@@ -103,7 +103,8 @@ static void add_counts(struct recorder *recorder, const struct slot *slot, uint6
 	totals->handler_ns += atomic_load(&slot->handler_ns);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		totals->lost[i] += atomic_load(&slot->lost[i]);
-	/* Not in the packets' discarded counts: a CPU timer merges ticks in any program that waits. */
+	/* Not in the packets' discarded counts: a CPU timer merges ticks in any program that waits.
+	 */
 	totals->lost[LOSS_MERGED] += atomic_load(&slot->overrun);
 	for (unsigned int i = 0; i < NR_DEGRADED_REASONS; i++)
 		totals->degraded[i] += atomic_load(&slot->degraded[i]);
