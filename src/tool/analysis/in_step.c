@@ -36,24 +36,25 @@
 
 #include "tool/analysis/analysis_priv.h"
 
-#define WAKES_MIN	  100
-#define PERIODS_MIN	  8 /* of CPU time: below, nothing can be said */
-#define UTILISATION_MAX	  0.9
-#define BURST_TICKS_MAX	  0.5 /* of the mean burst, where chance decides */
-#define APART_SHARE_MIN	  0.6 /* of the samples that have idle time before them */
-#define APART_FACTOR	  1.5 /* a sample has, if more wall time than this times CPU time went by */
-#define LONG_RUNS_SHARE	  0.1 /* of those; above: runs of more than a tick, in which F/E is 1 */
-#define DEVIATIONS_ABOVE  4.0
-#define DEVIATIONS_BELOW  2.0 /* a false word of warning costs less than a missing one */
-#define LOW_SHARE	  0.45
-#define RATIO_DENOMINATOR 4
-#define RATIO_MAX	  4.0 /* wake-ups rarer than every fourth tick: any ratio is near a simple one */
-#define RATIO_TOLERANCE	  0.01
-#define EVEN_SHARE	  0.85 /* F/E at which even samples tell */
-#define EVEN_GAP_MAX	  10.0 /* ticks */
-#define EVEN_VARIATION	  0.5  /* standard deviation of even gaps, by their mean */
-#define STEP_HIGH	  0.9  /* F/E of a thread in step that is met */
-#define STEP_LOW	  0.1  /* and of one that is not */
+#define WAKES_MIN	 100
+#define PERIODS_MIN	 8 /* of CPU time: below, nothing can be said */
+#define UTILISATION_MAX	 0.9
+#define BURST_TICKS_MAX	 0.5 /* of the mean burst, where chance decides */
+#define APART_SHARE_MIN	 0.6 /* of the samples that have idle time before them */
+#define APART_FACTOR	 1.5 /* a sample has, if more wall time than this times CPU time went by */
+#define LONG_RUNS_SHARE	 0.1 /* of those; above: runs of more than a tick, in which F/E is 1 */
+#define DEVIATIONS_ABOVE 4.0
+#define DEVIATIONS_BELOW 2.0 /* a false word of warning costs less than a missing one */
+#define LOW_SHARE	 0.45
+#define RATIO_DENOMINATOR \
+	2 /* with more, ticks fall on so many places of the burst that they tell */
+#define RATIO_MAX	4.0 /* wake-ups rarer than every fourth tick: any ratio is near a simple one */
+#define RATIO_TOLERANCE 0.01
+#define EVEN_SHARE	0.85 /* F/E at which even samples tell */
+#define EVEN_GAP_MAX	10.0 /* ticks */
+#define EVEN_VARIATION	0.5  /* standard deviation of even gaps, by their mean */
+#define STEP_HIGH	0.9  /* F/E of a thread in step that is met */
+#define STEP_LOW	0.1  /* and of one that is not */
 
 /* What the samples of a thread say, in periods of CPU time. */
 struct pace {
