@@ -196,6 +196,20 @@ def peers_per_sample(bench, script):
     return beside
 
 
+def without_samples(bench):
+    """The interpreter runs no slower while no sample is taken: the agent there, sampling delayed."""
+    script = bench.work / "busy.py"
+    script.write_text(BUSY)
+    plain = [PYTHON, script, "600" if bench.quick else "3000"]
+    waiting = [bench.pathprof, "record", "-q", "--delay", "1h", "-o", bench.work / "waiting", "--",
+               *plain]
+    ratios = []
+    for _ in range(5 if bench.quick else 9):
+        ratios.append(cpu_of(waiting)[0] / cpu_of(plain)[0])
+    bench.add("CPU of a program while no sample is taken, times plain", statistics.median(ratios),
+              "times")
+
+
 def start_up(bench):
     plain = [PYTHON, "-c", "pass"]
     variants = {
@@ -344,8 +358,8 @@ def memory(bench):
               "MiB", None)
 
 
-PARTS = [forwarding, capture, per_sample, start_up, to_report, large_report, sizes, steady_archive,
-         memory]
+PARTS = [forwarding, capture, per_sample, without_samples, start_up, to_report, large_report,
+         sizes, steady_archive, memory]
 
 
 def machine():
