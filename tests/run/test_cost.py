@@ -14,6 +14,7 @@ import pytest
 
 from conftest import BUILD, PATHPROF, ROOT, SECONDS
 
+pytestmark = pytest.mark.plain_only  # a sanitizer's own calls and instructions would be counted
 PREFIX_BYTES = 104  # of a packet: src/core/event/ctf.h
 SAMPLE_BYTES = 16
 PACKET_SAMPLES = 1013
