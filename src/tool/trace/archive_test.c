@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/event/ctf.h"
+#include "core/event/event.h"
 #include "make_recording.h"
 #include "read_made.h"
 #include "tool/trace/archive.h"
@@ -393,6 +394,58 @@ static void test_coder__takes_what_frequencies_allow(void **state)
 	assert_true(coded_length(column, sizeof(column)) < sizeof(column) * 101 / 100);
 }
 
+static struct maker *make_definitions(void)
+{
+	struct maker *maker = maker_new();
+	struct maker_thread thread = {.pid = 1, .tid = 2, .name = "t"};
+
+	maker_code(maker, 1, "f", "f.py", 1, 5);
+	maker_node(maker, 1, 0, NODE_PYTHON, 1, 1);
+	maker_node(maker, 2, 1, NODE_NATIVE, UINT32_MAX, UINT64_MAX);
+	maker_module(maker, 1, "/lib/x.so");
+	maker_node(maker, 900, 7000, 255, 0, 0); /* of no use, but bytes */
+	maker_thread(maker, &thread);
+	maker_process(maker, 1, 0, "command", "reason");
+	maker_node(maker, 3, UINT32_MAX, NODE_KERNEL, 0, 5);
+	maker_finish(maker);
+	return maker;
+}
+
+/* Whole, cut and changed, they come back or are refused; and so do their columns. */
+static void test_definitions__come_back_whatever_they_are(void **state)
+{
+	struct maker *maker = make_definitions();
+	struct maker_bytes *plain = &maker->definitions.bytes;
+	uint8_t *again = malloc(plain->length + 1);
+	struct bytes packed = {0}, out = {0};
+
+	(void)state;
+	assert_int_equal(definitions_pack(plain->at, plain->length, &packed), 0);
+	assert_int_equal(definitions_unpack(packed.at, packed.length, again, plain->length), 0);
+	assert_memory_equal(again, plain->at, plain->length);
+	for (size_t i = 0; i < plain->length; i++) {
+		uint8_t *exact = malloc(i + 1);
+
+		memcpy(exact, plain->at, i);
+		assert_int_equal(definitions_pack(exact, i, &out), 0); /* which compares */
+		free(exact);
+		plain->at[i] ^= 0xff;
+		assert_int_equal(definitions_pack(plain->at, plain->length, &out), 0);
+		plain->at[i] ^= 0xff;
+		out.length = 0;
+	}
+	for (size_t i = 0; i < packed.length; i++) {
+		assert_int_equal(definitions_unpack(packed.at, i, again, plain->length), -EBADMSG);
+		packed.at[i] ^= 0xff;
+		definitions_unpack(packed.at, packed.length, again, plain->length);
+		packed.at[i] ^= 0xff;
+	}
+	free(again);
+	free(packed.at);
+	free(out.at);
+	maker_free(maker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_columns__what_cannot_come_back_is_refused),
 		cmocka_unit_test(test_columns__tell_times_from_what_suits_them),
 		cmocka_unit_test(test_coder__takes_what_frequencies_allow),
+		cmocka_unit_test(test_definitions__come_back_whatever_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,16 +49,19 @@ int bytes_put_frame(struct bytes *bytes, const void *from, size_t length);
 int frame_unpack(const uint8_t *packed, size_t packed_length, void *to, size_t length);
 
 /**
- * columns_pack - append the columns of a sample stream
- * Returns 0, -EBADMSG where the stream is none that would come back as it is, or -ENOMEM.
+ * columns_pack, definitions_pack - append the columns of a sample stream, of definitions
+ * Return 0, -EBADMSG where the bytes are none that would come back as they are, or
+ * -ENOMEM.
  */
 int columns_pack(const uint8_t *stream, size_t length, struct bytes *out);
+int definitions_pack(const uint8_t *bytes, size_t length, struct bytes *out);
 
 /**
- * columns_unpack - the stream again
+ * columns_unpack, definitions_unpack - the bytes again
  * @stream: room for @length bytes, all of which are written
- * Memory: about four times @length meanwhile. Returns 0, -EBADMSG or -ENOMEM.
+ * Memory: about four times @length meanwhile. Return 0, -EBADMSG or -ENOMEM.
  */
 int columns_unpack(const uint8_t *packed, size_t packed_length, uint8_t *stream, size_t length);
+int definitions_unpack(const uint8_t *packed, size_t packed_length, uint8_t *bytes, size_t length);
 
 #endif
