@@ -8,8 +8,9 @@
  *   last     kind ARCHIVE_END, length: the number of entries, all else 0
  *
  * Little endian. `length` is the file's when unpacked, `checksum` of its name and content. Kinds:
- * ARCHIVE_FILE is one zstd frame; ARCHIVE_SAMPLES is a sample stream as columns (columns.h), where
- * it comes back byte by byte; ARCHIVE_STORED is the file as it is, for tests and fuzzing, without
+ * ARCHIVE_FILE is one zstd frame; ARCHIVE_SAMPLES is a sample stream as columns (columns.h) and
+ * ARCHIVE_DEFINITIONS the definitions with columns of nodes (columns_nodes.c), where they come
+ * back byte by byte; ARCHIVE_STORED is the file as it is, for tests and fuzzing, without
  * checksum. Manifest and definitions come first, so that an archive that was cut off can still be
  * read.
  *
@@ -33,13 +34,14 @@
 #define MAGIC	       "PPROFAR1"
 #define MAGIC_BYTES    8
 #define UNPACKED_MIN   (64ull << 20)
-#define UNPACKED_RATIO 1024 /* real recordings: about 8 */
+#define UNPACKED_RATIO 1024 /* real recordings: about 6 */
 
 enum archive_kind {
 	ARCHIVE_END = 0,
 	ARCHIVE_FILE = 1,
 	ARCHIVE_SAMPLES = 2,
 	ARCHIVE_STORED = 3,
+	ARCHIVE_DEFINITIONS = 4,
 };
 
 struct entry_header {
@@ -103,7 +105,7 @@ static int list_entry(struct input *input, size_t *at)
 			       ? 0
 			       : -EBADMSG;
 	name = (const char *)input->bytes + *at + sizeof(header);
-	if (header.kind > ARCHIVE_STORED || header.name_length > left ||
+	if (header.kind > ARCHIVE_DEFINITIONS || header.name_length > left ||
 	    header.packed_length > left - header.name_length ||
 	    !is_good_name(name, header.name_length))
 		return -EBADMSG;
@@ -186,6 +188,8 @@ int archive_unpack(const struct input *input, const struct input_file *file, uin
 		rc = stored_unpack(packed, file, bytes);
 	else if (file->kind == ARCHIVE_SAMPLES)
 		rc = columns_unpack(packed, (size_t)file->packed, bytes, (size_t)file->length);
+	else if (file->kind == ARCHIVE_DEFINITIONS)
+		rc = definitions_unpack(packed, (size_t)file->packed, bytes, (size_t)file->length);
 	else
 		rc = frame_unpack(packed, (size_t)file->packed, bytes, (size_t)file->length);
 	if (!rc && file->kind != ARCHIVE_STORED &&
@@ -205,7 +209,7 @@ int archive_unpack(const struct input *input, const struct input_file *file, uin
 
 static int put_entry(struct bytes *out, const char *name, const uint8_t *bytes, size_t length)
 {
-	struct entry_header header = {.kind = ARCHIVE_SAMPLES, .length = length};
+	struct entry_header header = {.kind = ARCHIVE_FILE, .length = length};
 	size_t at = out->length;
 	int rc = -EBADMSG;
 
@@ -213,8 +217,13 @@ static int put_entry(struct bytes *out, const char *name, const uint8_t *bytes, 
 	header.checksum = checksum(name, bytes, length);
 	if (bytes_put(out, &header, sizeof(header)) || bytes_put(out, name, header.name_length))
 		return -ENOMEM;
-	if (!strncmp(name, "ust/slot_", strlen("ust/slot_")))
+	if (!strncmp(name, "ust/slot_", strlen("ust/slot_"))) {
+		header.kind = ARCHIVE_SAMPLES;
 		rc = columns_pack(bytes, length, out);
+	} else if (!strcmp(name, "ust/definitions")) {
+		header.kind = ARCHIVE_DEFINITIONS;
+		rc = definitions_pack(bytes, length, out);
+	}
 	if (rc == -EBADMSG) {
 		header.kind = ARCHIVE_FILE;
 		rc = bytes_put_frame(out, bytes, length);

@@ -12,19 +12,16 @@
 
 #include "core/event/ctf.h"
 #include "core/event/event.h"
+#include "tool/trace/coder.h"
 #include "tool/trace/columns.h"
 #include "tool/trace/columns_priv.h"
-
-struct source {
-	const uint8_t *at, *end;
-};
 
 int frame_unpack(const uint8_t *packed, size_t packed_length, void *to, size_t length)
 {
 	return ZSTD_decompress(to, length, packed, packed_length) == length ? 0 : -EBADMSG;
 }
 
-static int get_u64(struct source *source, uint64_t *ret_value)
+int u64_get(struct source *source, uint64_t *ret_value)
 {
 	if (source->end - source->at < (ptrdiff_t)sizeof(*ret_value))
 		return -EBADMSG;
@@ -33,31 +30,40 @@ static int get_u64(struct source *source, uint64_t *ret_value)
 	return 0;
 }
 
-static int get_column(struct source *source, uint8_t *column, size_t length)
+int column_get(struct source *source, uint8_t *column, size_t length)
 {
 	uint64_t packed;
-	int rc = get_u64(source, &packed);
+	uint8_t kind;
+	int rc;
 
-	if (rc)
-		return rc;
-	if (packed > (uint64_t)(source->end - source->at))
+	if (source->at == source->end)
 		return -EBADMSG;
-	if (!packed)
+	kind = *source->at++;
+	if (kind == COLUMN_ZERO) {
 		memset(column, 0, length);
-	else
+		return 0;
+	}
+	rc = u64_get(source, &packed);
+	if (rc || packed > (uint64_t)(source->end - source->at))
+		return -EBADMSG;
+	if (kind == COLUMN_FRAME)
 		rc = frame_unpack(source->at, (size_t)packed, column, length);
+	else if (kind == COLUMN_CODED && packed >= length / COLUMN_RATIO_MAX)
+		coder_unpack(source->at, (size_t)packed, column, length);
+	else
+		rc = -EBADMSG;
 	source->at += packed;
 	return rc;
 }
 
 /* @values must be zeroed. */
-static int get_values(struct source *source, uint64_t *values, size_t number)
+int values_get(struct source *source, uint64_t *values, size_t number)
 {
 	uint8_t *plane = malloc(number + 1);
 	int rc = plane ? 0 : -ENOMEM;
 
 	for (unsigned int p = 0; p < VALUE_PLANES && !rc; p++) {
-		rc = get_column(source, plane, number);
+		rc = column_get(source, plane, number);
 		for (size_t i = 0; i < number && !rc; i++)
 			values[i] |= (uint64_t)plane[i] << 8 * p;
 	}
@@ -69,21 +75,23 @@ static int get_times(struct source *source, uint64_t *times, size_t number)
 {
 	uint64_t *steps = calloc(number + 1, sizeof(*steps));
 	uint64_t *rests = calloc(number + 1, sizeof(*rests));
-	uint64_t tick = 0, shift = 0, point = 0;
+	struct grid grid = {0};
+	uint64_t point;
 	int rc = steps && rests ? 0 : -ENOMEM;
 
-	rc = rc ? rc : get_u64(source, &tick);
-	rc = rc ? rc : get_u64(source, &shift);
-	if (!rc && shift > SHIFT_MAX)
+	rc = rc ? rc : u64_get(source, &grid.tick);
+	rc = rc ? rc : u64_get(source, &grid.origin);
+	rc = rc ? rc : u64_get(source, &grid.fixed);
+	if (!rc && grid.fixed > 1)
 		rc = -EBADMSG;
-	rc = rc ? rc : get_values(source, steps, number);
-	rc = rc ? rc : get_values(source, rests, number);
+	rc = rc ? rc : values_get(source, steps, number);
+	rc = rc ? rc : values_get(source, rests, number);
+	point = grid.origin;
 	for (size_t i = 0; i < number && !rc; i++) {
-		uint64_t rest = unzigzag(rests[i]);
-
-		point += (unzigzag(steps[i]) + 1) * tick;
-		times[i] = point + rest;
-		point += (uint64_t)((int64_t)rest >> shift);
+		point += (unzigzag(steps[i]) + 1) * grid.tick;
+		times[i] = point + unzigzag(rests[i]);
+		if (!grid.fixed)
+			point = times[i];
 	}
 	free(steps);
 	free(rests);
@@ -104,19 +112,19 @@ static int get_dictionary(struct source *source, uint64_t *values, size_t number
 {
 	uint64_t nr_words = 0, last = 0;
 	uint64_t *words;
-	int rc = get_u64(source, &nr_words);
+	int rc = u64_get(source, &nr_words);
 
 	if (rc || nr_words > number)
 		return -EBADMSG;
 	words = calloc(nr_words + 1, sizeof(*words));
 	if (!words)
 		return -ENOMEM;
-	rc = get_values(source, words, nr_words);
+	rc = values_get(source, words, nr_words);
 	for (size_t i = 0; i < nr_words && !rc; i++) {
 		last += unzigzag(words[i]);
 		words[i] = last;
 	}
-	rc = rc ? rc : get_values(source, values, number);
+	rc = rc ? rc : values_get(source, values, number);
 	rc = rc ? rc : look_up(values, number, words, nr_words);
 	free(words);
 	return rc;
@@ -127,8 +135,8 @@ static int get_columns(struct source *source, struct columns *columns, size_t le
 	size_t number;
 	int rc;
 
-	rc = get_u64(source, &columns->nr_samples);
-	rc = rc ? rc : get_u64(source, &columns->nr_packets);
+	rc = u64_get(source, &columns->nr_samples);
+	rc = rc ? rc : u64_get(source, &columns->nr_packets);
 	if (rc || columns->nr_samples > length / SAMPLE_BYTES_MIN ||
 	    columns->nr_packets > length / CTF_PREFIX_BYTES)
 		return -EBADMSG;
@@ -142,8 +150,8 @@ static int get_columns(struct source *source, struct columns *columns, size_t le
 	if (!columns->prefixes || !columns->ids || !columns->times || !columns->natives ||
 	    !columns->pythons || !columns->counts)
 		return -ENOMEM;
-	rc = get_column(source, columns->prefixes, columns->nr_packets * CTF_PREFIX_BYTES);
-	rc = rc ? rc : get_column(source, columns->ids, number);
+	rc = column_get(source, columns->prefixes, columns->nr_packets * CTF_PREFIX_BYTES);
+	rc = rc ? rc : column_get(source, columns->ids, number);
 	rc = rc ? rc : get_times(source, columns->times, number);
 	rc = rc ? rc : get_dictionary(source, columns->natives, number);
 	rc = rc ? rc : get_dictionary(source, columns->pythons, number);
