@@ -45,7 +45,8 @@ def fuzz(target, seconds):
             [str(target), f"-max_total_time={seconds}", f"-rss_limit_mb={MEMORY_MB}", "-timeout=10",
              "-print_final_stats=1", f"-artifact_prefix={crashes}/", str(found),
              *([str(seeds)] if seeds.is_dir() else [])],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
+            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False,
+            env=os.environ | {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
     runs = [line.split()[-1] for line in log.read_text(errors="replace").splitlines()
             if line.startswith("stat::number_of_executed_units")]
     return {"target": name, "runs": int(runs[-1]) if runs else 0, "crashed": done.returncode != 0,

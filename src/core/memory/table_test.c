@@ -122,6 +122,7 @@ static uint32_t add_code(struct memory *m, uint64_t identity, uint64_t text_byte
 	if (!id)
 		return 0;
 	assert_ptr_equal(text, m->text + at);
+	assert_true(text_bytes <= UINT32_MAX);
 	memset(text, (int)identity, text_bytes);
 	m->codes[id].name_at = at;
 	return table_commit_code(m, id, identity);
