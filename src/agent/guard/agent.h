@@ -23,7 +23,7 @@
 
 #define AGENT_SOURCES_MAX     2		       /* one per trigger */
 #define AGENT_RECORDING_BYTES (PATH_MAX + 256) /* secret, abstract name, and a path */
-#define AGENT_PREFAULT_PAGES  16 /* of each region at the start: 0.1 ms; the rest on demand */
+#define AGENT_PREFAULT_PAGES  4 /* of each region at the start: 0.1 ms; the rest on demand */
 #define HEARTBEAT_STALE_NS    2000000000ull /* the recorder writes it many times a second */
 
 #ifndef TRAP_PERF

@@ -25,8 +25,8 @@
 
 #define REGION_ALIGN	 4096
 #define MEMORY_BYTES_MAX (64ull << 30) /* beyond it the index of nodes outgrows 32 bits */
-#define AHEAD_BYTES	 (128u << 10)  /* at hand beyond the tail of a region, at least */
-#define AHEAD_STEP	 (128u << 10)
+#define AHEAD_MIN	 (16u << 10)   /* at hand beyond the tail of a region */
+#define AHEAD_MAX	 (1u << 20)
 #define AHEAD_CODES	 64    /* codes from which on the index is made ready */
 #define PACKET_BYTES	 16384 /* 1013 samples: four seconds at 250 Hz */
 
@@ -285,17 +285,19 @@ void memory_prefault(struct memory *memory, unsigned int pages_per_region)
 }
 
 /*
- * Makes what lies beyond the tail of a region ready: AHEAD_BYTES, or a quarter of what is used
- * where that is more, and AHEAD_STEP on top so that the system calls are few.
+ * Makes what lies beyond the tail of a region ready: as much again as is used, within bounds, so
+ * that a start costs little and a program that grows fast does not outrun it; and a bit on top,
+ * so that the system calls are few.
  */
 static void ready_region(void *region, uint64_t used, uint64_t bytes, uint64_t *ready)
 {
-	uint64_t wanted = used + (used / 4 > AHEAD_BYTES ? used / 4 : AHEAD_BYTES);
+	uint64_t ahead = used < AHEAD_MIN ? AHEAD_MIN : used < AHEAD_MAX ? used : AHEAD_MAX;
 	uint64_t from = *ready & ~(uint64_t)(REGION_ALIGN - 1);
+	uint64_t wanted = used + ahead < bytes ? used + ahead : bytes;
 
-	if (*ready >= (wanted < bytes ? wanted : bytes))
+	if (*ready >= wanted)
 		return;
-	wanted = wanted + AHEAD_STEP < bytes ? wanted + AHEAD_STEP : bytes;
+	wanted = wanted + ahead / 2 < bytes ? wanted + ahead / 2 : bytes;
 	(void)madvise((uint8_t *)region + from, wanted - from, MADV_POPULATE_WRITE);
 	*ready = wanted;
 }
