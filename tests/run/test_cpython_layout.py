@@ -30,7 +30,7 @@ def printed(python, tmp_path):
 
 
 def test_layout__is_what_the_headers_say(python, tmp_path):
-    table = FIELD.findall((ROOM / "layout_311.c").read_text())
+    table = FIELD.findall((ROOM / "layout_311.h").read_text())
     assert FIELD.findall(printed(python, tmp_path)) == table
     fields = set(re.findall(r"uint\d+_t (\w+);", (ROOM / "layout.h").read_text()))
     assert fields == {name for name, _ in table} | {"line_table_kind"}

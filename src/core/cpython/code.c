@@ -10,7 +10,7 @@
  */
 #include "core/cpython/cpython.h"
 
-#include "core/cpython/layout.h"
+#include "core/cpython/layout_311.h"
 #include "core/event/event.h"
 
 #define NAME_CHARACTERS_MAX  512    /* longer qualified names are cut */
@@ -19,6 +19,9 @@
 
 #define LANES	   4
 #define LANE_BYTES 16
+
+/* The version's numbers, folded into the code; another version has a copy of what uses them. */
+static const struct cpython_layout *const layout = &cpython_layout_311;
 
 static const struct reader here = {.kind = READER_DIRECT};
 
@@ -100,7 +103,6 @@ static uint64_t hash_bytes(uint64_t address, uint64_t length, uint64_t seed)
 static inline bool read_text(const struct cpython *cpython, uint64_t address, uint32_t length_max,
 			     struct cpython_text *to)
 {
-	const struct cpython_layout *layout = cpython->layout;
 	uint64_t type, length;
 	uint32_t state, width;
 	bool ascii;
@@ -147,7 +149,6 @@ static uint64_t hash_file(const struct cpython *cpython, uint64_t address,
 static inline bool read_line_table(const struct cpython *cpython, uint64_t address,
 				   uint32_t *ret_length)
 {
-	const struct cpython_layout *layout = cpython->layout;
 	uint64_t type, length;
 
 	if (!load_u64(here, address + layout->object_type, &type) || type != cpython->bytes_type ||
@@ -172,10 +173,9 @@ static inline __attribute__((always_inline)) bool read_parts(const struct cpytho
 							     struct cpython_code *ret_code,
 							     uint64_t *ret_file)
 {
-	const struct cpython_layout *layout = cpython->layout;
 	uint64_t type, name, line_table;
 
-	if (!layout || !load_u64(here, code_address + layout->object_type, &type) ||
+	if (!cpython->layout || !load_u64(here, code_address + layout->object_type, &type) ||
 	    type != cpython->code_type ||
 	    !load_u32(here, code_address + layout->code_first_line, &ret_code->first_line) ||
 	    !load_u64(here, code_address + layout->code_qualified_name, &name) ||

@@ -4,7 +4,7 @@
  * line tables. Nothing is called in the interpreter.
  *
  * Differences come in eras: one walk per era (walk_311.h, ...), one constant table of offsets
- * per version (layout_311.c, ...). Outside this room nothing names a CPython structure or version.
+ * per version (layout_311.h, ...). Outside this room nothing names a CPython structure or version.
  */
 #ifndef PATHPROF_CORE_CPYTHON_CPYTHON_H
 #define PATHPROF_CORE_CPYTHON_CPYTHON_H

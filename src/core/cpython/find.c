@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/cpython/layout.h"
+#include "core/cpython/layout_311.h"
 #include "core/cpython/walk_311.h"
 
 #define FIRST_FINAL_RELEASE 0xf0 /* Py_Version of X.Y.0 final, lower half */

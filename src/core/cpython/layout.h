@@ -68,6 +68,4 @@ struct cpython_layout {
 	uint16_t bytes_basic_size;
 };
 
-extern const struct cpython_layout cpython_layout_311;
-
 #endif

@@ -100,10 +100,9 @@ WALK_INLINE enum cpython_end walk_311_chain(struct reader reader,
 }
 
 /* Is it a code object that has this position? Asks for what cpython_read_code() will load. */
-WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython *cpython,
-				const struct cpython_frame *frame)
+WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython_layout *layout,
+				const struct cpython *cpython, const struct cpython_frame *frame)
 {
-	const struct cpython_layout *layout = cpython->layout;
 	uint64_t code = frame->code_address;
 	uint64_t type, nr_units, name, line_table;
 
@@ -119,11 +118,13 @@ WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython *cpyt
 }
 
 /* Which frames are what they seem; what is towards the root of another is left out. */
-WALK_INLINE enum cpython_end walk_311_checked(struct reader reader, const struct cpython *cpython,
-					      struct walk_room *room, enum cpython_end end)
+WALK_INLINE enum cpython_end walk_311_checked(struct reader reader,
+					      const struct cpython_layout *layout,
+					      const struct cpython *cpython, struct walk_room *room,
+					      enum cpython_end end)
 {
 	for (size_t i = 0; i < room->nr_frames; i++) {
-		if (walk_311_check(reader, cpython, &room->frames[i]))
+		if (walk_311_check(reader, layout, cpython, &room->frames[i]))
 			continue;
 		room->nr_frames = i;
 		room->torn = room->torn && i;
@@ -136,10 +137,11 @@ WALK_INLINE enum cpython_end walk_311_checked(struct reader reader, const struct
 
 /* The frames of an evaluation loop and of those before it. Only the root cframe, which has no
  * frame, has no cframe before it. */
-WALK_INLINE enum cpython_end walk_311_from(struct reader reader, const struct cpython *cpython,
-					   uint64_t cframe, struct walk_room *room)
+WALK_INLINE enum cpython_end walk_311_from(struct reader reader,
+					   const struct cpython_layout *layout,
+					   const struct cpython *cpython, uint64_t cframe,
+					   struct walk_room *room)
 {
-	const struct cpython_layout *layout = cpython->layout;
 	uint64_t frame, before;
 
 	if (!load_u64(reader, cframe + layout->cframe_frame, &frame) ||
@@ -149,26 +151,27 @@ WALK_INLINE enum cpython_end walk_311_from(struct reader reader, const struct cp
 		return CPYTHON_END_ROOT;
 	if (!frame || !load_u64(reader, before + layout->cframe_frame, &room->before))
 		return CPYTHON_END_UNREADABLE;
-	return walk_311_checked(reader, cpython, room, walk_311_chain(reader, layout, frame, room));
+	return walk_311_checked(reader, layout, cpython, room,
+				walk_311_chain(reader, layout, frame, room));
 }
 
-WALK_INLINE enum cpython_end walk_311(struct reader reader, const struct cpython *cpython,
-				      uint64_t thread_state, struct walk_room *room)
+WALK_INLINE enum cpython_end walk_311(struct reader reader, const struct cpython_layout *layout,
+				      const struct cpython *cpython, uint64_t thread_state,
+				      struct walk_room *room)
 {
-	const struct cpython_layout *layout = cpython->layout;
 	enum cpython_end end;
 	uint64_t cframe;
 
 	room->root = thread_state + layout->state_root_cframe;
 	if (!load_u64(reader, thread_state + layout->state_cframe, &cframe))
 		return CPYTHON_END_UNREADABLE;
-	end = walk_311_from(reader, cpython, cframe, room);
+	end = walk_311_from(reader, layout, cpython, cframe, room);
 	if (end != CPYTHON_END_UNREADABLE || room->nr_frames || room->torn)
 		return end;
 	room->entered = false;
 	if (!load_u64(reader, cframe + layout->cframe_previous, &cframe))
 		return CPYTHON_END_UNREADABLE;
-	return walk_311_from(reader, cpython, cframe, room);
+	return walk_311_from(reader, layout, cpython, cframe, room);
 }
 
 #endif

@@ -12,7 +12,7 @@
 #include <ucontext.h>
 
 #include "core/cpython/cpython.h"
-#include "core/cpython/layout.h"
+#include "core/cpython/layout_311.h"
 
 #define WORLD_BYTES (1 << 20)
 #define PAGE_BYTES  4096

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPython 3.11: printed by print_layout.c, the same from 3.11.0 on. Release builds; a build with
- * Py_TRACE_REFS has longer objects, which cpython_find() sees by the types' sizes.
+ * CPython 3.11, in a header so that the hot paths fold its numbers: printed by print_layout.c, the
+ * same from 3.11.0 on. Release builds; a build with Py_TRACE_REFS has longer objects, which
+ * cpython_find() sees by the types' sizes.
  */
-#include "core/cpython/layout.h"
+#ifndef PATHPROF_CORE_CPYTHON_LAYOUT_311_H
+#define PATHPROF_CORE_CPYTHON_LAYOUT_311_H
 
+#include "core/cpython/layout.h"
 #include "core/event/event.h"
 
-const struct cpython_layout cpython_layout_311 = {
+static const struct cpython_layout cpython_layout_311 = {
 	.line_table_kind = LINE_TABLE_CPYTHON_311,
 	.version = 0x30b,
 	.runtime_first_interpreter = 0x28,
@@ -50,3 +53,5 @@ const struct cpython_layout cpython_layout_311 = {
 	.string_basic_size = 0x50,
 	.bytes_basic_size = 0x21,
 };
+
+#endif
