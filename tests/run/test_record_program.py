@@ -67,7 +67,8 @@ def test_record__a_command_not_found_leaves_the_former_recording(record):
     ["record"], ["record", "--"], ["record", "-e", "cpu-time", "-e", "cycles", "--", "true"],
     ["record", "-c", "5", "-F", "5", "--", "true"], ["record", "-e", "bogus", "--", "true"],
     ["record", "-e", "context-switches", "--", "true"], ["record", "--memory", "1M", "--", "true"],
-    ["record", "-e", "page-faults", "-F", "9", "--", "true"]])
+    ["record", "-e", "page-faults", "-F", "9", "--", "true"],
+    ["record", "-c", "0", "--", "true"], ["record", "-F", "0", "--", "true"]])
 def test_record__usage_errors_are_2(pathprof, arguments, tmp_path):
     done = pathprof(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr

@@ -251,6 +251,8 @@ static void test_option_value__suffixes_multiply(void **state)
 	assert_number(OPTION_NUMBER, "12k", 12000);
 	assert_number(OPTION_NUMBER, "3M", 3000000);
 	assert_number(OPTION_NUMBER, "18446744073709551615", UINT64_MAX);
+	assert_number(OPTION_COUNT, "2", 2);
+	assert_number(OPTION_COUNT, "12k", 12000);
 	assert_number(OPTION_BYTES, "3M", 3 << 20);
 	assert_number(OPTION_BYTES, "1G", 1 << 30);
 	assert_number(OPTION_SECONDS, "1", 1000000000);
@@ -271,6 +273,7 @@ static void test_option_value__nonsense_is_refused(void **state)
 		double value = 7;
 
 		assert_no_number(OPTION_NUMBER, nonsense[i]);
+		assert_no_number(OPTION_COUNT, nonsense[i]);
 		assert_no_number(OPTION_BYTES, nonsense[i]);
 		assert_no_number(OPTION_SECONDS, nonsense[i]);
 		assert_non_null(option_value_parse(OPTION_DOUBLE, nonsense[i], &value));
@@ -278,6 +281,8 @@ static void test_option_value__nonsense_is_refused(void **state)
 	}
 	assert_no_number(OPTION_NUMBER, "18446744073709551616");
 	assert_no_number(OPTION_NUMBER, "18446744073709551615k");
+	assert_no_number(OPTION_COUNT, "0");
+	assert_no_number(OPTION_COUNT, "0k");
 	assert_no_number(OPTION_BYTES, "99999999999999G");
 	assert_no_number(OPTION_SECONDS, "99999999999h");
 }
