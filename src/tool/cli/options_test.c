@@ -18,7 +18,7 @@
 /* What one parse gave. */
 struct result {
 	bool tree, inverted;
-	const char *output;
+	const char *output, *file;
 	uint64_t limit, bytes, time_ns;
 	double share;
 	struct common_options common;
@@ -50,6 +50,7 @@ static struct result *parse(struct result *result, const char *line, bool stop_a
 		{0, "limit-bytes", OPTION_BYTES, "SIZE", "Size", &result->bytes},
 		{0, "interval", OPTION_SECONDS, "TIME", "Time", &result->time_ns},
 		{0, "min-share", OPTION_DOUBLE, "PERCENT", "Share", &result->share},
+		{0, "file", OPTION_ONCE, "FILE", "One", &result->file},
 		{0},
 	};
 	const struct command_spec command = {
@@ -173,6 +174,8 @@ static void test_options__errors_are_sentences(void **state)
 				 "see pathprof test --help\n");
 	assert_usage("--color=red", "pathprof test: --color takes auto, always or never, "
 				    "not 'red'; see pathprof test --help\n");
+	assert_usage("--file=a --fil b", "pathprof test: --file is given twice, with 'a' and 'b': "
+					 "one at a time; see pathprof test --help\n");
 	assert_usage("--limit=-1", "pathprof test: --limit takes a whole number, such as 20, 10k "
 				   "or 2M, not '-1'; see pathprof test --help\n");
 }
@@ -202,6 +205,7 @@ static void test_options__help_is_the_table(void **state)
 		       "      --limit-bytes=SIZE   Size\n"
 		       "      --interval=TIME      Time\n"
 		       "      --min-share=PERCENT  Share\n"
+		       "      --file=FILE          One\n"
 		       "  -q, --quiet              Say less on stderr\n"
 		       "  -v, --verbose            Say more on stderr; twice: still more\n"
 		       "      --color=WHEN         Colour: auto (the default), always or never\n"

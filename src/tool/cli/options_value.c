@@ -96,6 +96,7 @@ const char *option_value_parse(enum option_type type, const char *text, void *va
 	case OPTION_FLAG:
 		break;
 	case OPTION_STRING:
+	case OPTION_ONCE:
 		*(const char **)value = text;
 		break;
 	case OPTION_NUMBER:
