@@ -67,7 +67,8 @@ def test_record__a_command_not_found_leaves_the_former_recording(record):
     ["record"], ["record", "--"], ["record", "-e", "cpu-time", "-e", "cycles", "--", "true"],
     ["record", "-c", "5", "-F", "5", "--", "true"], ["record", "-e", "bogus", "--", "true"],
     ["record", "-e", "context-switches", "--", "true"], ["record", "--memory", "1M", "--", "true"],
-    ["record", "-e", "page-faults", "-F", "9", "--", "true"]])
+    ["record", "-e", "page-faults", "-F", "9", "--", "true"],
+    ["record", "-c", "0", "--", "true"], ["record", "-F", "0", "--", "true"]])
 def test_record__usage_errors_are_2(pathprof, arguments, tmp_path):
     done = pathprof(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -178,11 +179,13 @@ def test_record__a_killed_program_is_recorded_up_to_the_kill(record, python):
     assert samples >= 0.5 * got["events"][0]["count"] / got["tick_ns"] > 20
 
 
-def test_record__a_shell_that_execs_is_followed(record, python):
+def test_record__a_shell_that_execs_is_followed(record, report, python):
     done, directory = record(["sh", "-c", f"exec {python} -c 'sum(range(3000000))'"])
     assert done.returncode == 0
     assert [i["problem"] for i in manifest(directory)["interpreters"]] == [None]
     assert "of 1 thread" in done.stderr
+    thread, = report(directory)["threads"]  # of two images
+    assert thread["pid"] == thread["tid"] and thread["name"].startswith("python")
 
 
 def test_record__a_shell_that_forks_is_said(record, python):

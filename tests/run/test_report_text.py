@@ -181,6 +181,12 @@ def test_an_archive_is_read_in_the_recordings_place(pathprof, example, tmp_path)
     (["--source=x", "--tree"], "--source goes neither with --by nor with a tree"),
     (["--tree", "--by=file"], "a tree is by function or by line, not by file"),
     (["--min-share=101", "--tree"], "--min-share takes at most 100%"),
+    (["--min-share=2"], "--min-share goes with --tree or --inverted; tables are cut by --limit"),
+    (["--limit=2", "--tree"],
+     "--limit is for tables: a tree is cut by --min-share, a source is whole"),
+    (["--limit=2", "--source=x"],
+     "--limit is for tables: a tree is cut by --min-share, a source is whole"),
+    (["--source=x", "--source=y"], "--source is given twice, with 'x' and 'y': one at a time"),
     (["--foo"], "unknown option '--foo'"),
     (["--limt=3"], "unknown option '--limt' (did you mean '--limit'?)"),
     (["one", "two"], "one recording at a time: 'two' is one too many"),
@@ -206,6 +212,25 @@ def test_a_missing_recording_is_a_failure(pathprof, tmp_path):
     assert (done.returncode, done.stdout) == (125, "")
     assert done.stderr == (f"pathprof report: Cannot read the recording '{tmp_path}/nothing': "
                            "No such file or directory\n")
+
+
+@pytest.mark.parametrize("arguments", [["report"], ["export", "--format=jsonl"],
+                                       ["archive", "-o", "file"], ["report", "pathprof.data"]])
+def test_without_a_recording_the_first_step_is_said(pathprof, tmp_path, arguments):
+    done = pathprof(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr == (f"pathprof {arguments[0]}: There is no recording 'pathprof.data' here: "
+                           "run 'pathprof record -- COMMAND' first, or name a recording\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_archive_of_an_archive_is_one_sentence(pathprof, example, tmp_path):
+    archive = tmp_path / "archive"
+    pathprof("archive", "-o", archive, example)
+    done = pathprof("archive", "-o", tmp_path / "again", archive)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr == (f"pathprof archive: '{archive}' is an archive already: "
+                           "copy it as it is\n")
 
 
 def test_a_full_disk_is_one_sentence(pathprof, example):

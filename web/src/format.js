@@ -49,6 +49,11 @@ export function formatPlace({ file, line }) {
 	return file && line ? `${visible(file)}:${line}` : visible(file);
 }
 
+/** formatLabel - what stands on a frame: "function", or "function:line" where lines are apart */
+export function formatLabel({ name, line }) {
+	return line ? `${visible(name)}:${line}` : visible(name);
+}
+
 /** formatWeight - "1.23 s (12.3 %), 123 samples" */
 export function formatWeight(count, samples, whole, { unit, weightIsSamples }) {
 	const amount = `${formatNumber(samples)} ${samples === 1 ? 'sample' : 'samples'}`;

@@ -267,6 +267,7 @@ class Page {
 		}
 		$('search').toggleAttribute('aria-invalid', Boolean(problem));
 		$('matched').textContent = problem || (matcher ? this.matchedText(matcher) : '');
+		$('matched').title = $('matched').textContent; /* it may be cut */
 		if (this.tree && (matcher || this.matcher))
 			this.view.search(matcher);
 		this.matcher = matcher;
@@ -354,7 +355,7 @@ class Page {
 
 function main() {
 	if (!window.PATHPROF_DATA) {
-		showMessage('This is the empty page that pathprof export --format html fills with a recording.');
+		showMessage('This is the empty page that pathprof export --format flamegraph fills with a recording.');
 		$('controls').hidden = true;
 		return;
 	}

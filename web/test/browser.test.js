@@ -202,6 +202,59 @@ test('searches, marks what matches and says how much', { skip }, (t) =>
 		assert.deepEqual(await pixel(page, 900, 2 * ROW + 3), before);
 	}));
 
+test('no control moves when it is said what matched', { skip }, (t) =>
+	withPage(t, 'still', small(), async (page) => {
+		for (const width of [1500, 1300, 900, 500]) {
+			const places = () => page.evaluate(() =>
+				['reset', 'regex', 'viewport'].map((id) => {
+					const { left, top } = document.getElementById(id).getBoundingClientRect();
+					return [id, left, top];
+				}));
+			await page.setViewportSize({ ...VIEW, width });
+			await drawn(page);
+			const before = await places();
+			if (width >= 900)
+				assert.ok(Math.abs(before[0][2] - before[1][2]) < 20, 'reset is in the row of regex');
+			await page.check('#regex');
+			for (const [text, said] of [['rend', /^matched/], ['(', /^not a reg/], ['', /^$/]]) {
+				await page.fill('#search', text);
+				await page.waitForFunction((expected) =>
+					new RegExp(expected).test(document.getElementById('matched').textContent),
+				said.source);
+				await picture(page, `still-${width}-${text ? said.source.slice(1, 4) : 'none'}`);
+				assert.deepEqual(await places(), before, `${width}: ${text}`);
+			}
+			await page.uncheck('#regex');
+		}
+	}));
+
+test('by line, a frame is labelled with its line', { skip }, (t) =>
+	withPage(t, 'labels', small(), async (page) => {
+		const labels = (granularity) => page.evaluate(async (value) => {
+			const { prototype } = CanvasRenderingContext2D;
+			const { fillText } = prototype;
+			const written = new Set();
+			prototype.fillText = function (text, ...rest) {
+				written.add(text);
+				return fillText.call(this, text, ...rest);
+			};
+			const select = document.getElementById('granularity');
+			select.value = value;
+			select.dispatchEvent(new Event('change'));
+			await new Promise((done) => requestAnimationFrame(() =>
+				requestAnimationFrame(() => setTimeout(done, 30))));
+			prototype.fillText = fillText;
+			return [...written];
+		}, granularity);
+		const byLine = await labels('line');
+		for (const label of ['all', 'main:1', 'parse:10', 'render:30', 'c:memcpy'])
+			assert.ok(byLine.includes(label), `${label} of ${byLine}`);
+		await picture(page, 'labels');
+		const byFunction = await labels('function');
+		assert.ok(byFunction.includes('parse') && !byFunction.some((label) => /:\d/.test(label)),
+			byFunction.join());
+	}));
+
 test('inverts, keeps lines apart, selects a thread and an event', { skip }, (t) =>
 	withPage(t, 'select', small(), async (page) => {
 		await page.selectOption('#direction', 'inverted');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { formatCount, formatPlace, formatShare, formatWeight, visible } from '../src/format.js';
+import { formatCount, formatLabel, formatPlace, formatShare, formatWeight, visible } from '../src/format.js';
 import { MATCH, SHADES, frameType, palette, typeColor } from '../src/palette.js';
 import { DEFAULTS, readHash, writeHash } from '../src/state.js';
 
@@ -28,7 +28,7 @@ test('formatShare: small is not nothing, nearly all is not all', () => {
 	assert.equal(formatShare(10, 10), '100 %');
 });
 
-test('formatWeight, formatPlace: whole phrases', () => {
+test('formatWeight, formatPlace, formatLabel: whole phrases', () => {
 	const whole = { total: 4_000_000, totalSamples: 4 };
 
 	assert.equal(formatWeight(1_000_000, 1, whole, { unit: 'ns', weightIsSamples: false }),
@@ -38,6 +38,9 @@ test('formatWeight, formatPlace: whole phrases', () => {
 	assert.equal(formatPlace({ file: 'a.py', line: 3 }), 'a.py:3');
 	assert.equal(formatPlace({ file: 'a.py', line: 0 }), 'a.py');
 	assert.equal(formatPlace({ file: '', line: 0 }), '');
+	assert.equal(formatLabel({ name: 'parse', file: 'a.py', line: 3 }), 'parse:3');
+	assert.equal(formatLabel({ name: 'parse', file: 'a.py', line: 0 }), 'parse');
+	assert.equal(formatLabel({ name: 'a\u202e', file: '', line: 3 }), 'a<U+202E>:3');
 });
 
 test('state: a hash and back', () => {

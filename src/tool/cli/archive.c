@@ -45,6 +45,8 @@ int cmd_archive(int argc, char **argv)
 	struct errbuf err;
 	int status = parse(argc, argv, &output, &path);
 
+	if (status == GO_ON)
+		status = recording_check("archive", path);
 	if (status != GO_ON)
 		return status;
 	if (archive_write(path, output, &err) == 0)

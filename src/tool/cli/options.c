@@ -259,6 +259,9 @@ static int set_option(struct parse *parse, const struct option_spec *option, con
 			parse->values.verbose++;
 		return GO_ON;
 	}
+	if (option->type == OPTION_ONCE && *(const char **)option->value)
+		return usage_error(parse, "--%s is given twice, with '%s' and '%s': one at a time",
+				   option->long_name, *(const char **)option->value, text);
 	wanted = option_value_parse(option->type, text, option->value);
 	if (wanted)
 		return usage_error(parse, "--%s takes %s, not '%s'", option->long_name, wanted,

@@ -14,8 +14,10 @@
 
 enum option_type {
 	OPTION_FLAG,	/* bool *: set to true */
-	OPTION_STRING,	/* const char **: borrowed from argv */
+	OPTION_STRING,	/* const char **: borrowed from argv; given twice: the last */
+	OPTION_ONCE,	/* as OPTION_STRING, but given twice is an error; starts as NULL */
 	OPTION_NUMBER,	/* uint64_t *: decimal, k/M/G multiply by 1000 */
+	OPTION_COUNT,	/* as OPTION_NUMBER, but not 0 */
 	OPTION_BYTES,	/* uint64_t *: K/M/G multiply by 1024 */
 	OPTION_SECONDS, /* uint64_t *: nanoseconds, from decimal seconds; suffix ms, s, m, h */
 	OPTION_DOUBLE,	/* double *: percent sign allowed and dropped */

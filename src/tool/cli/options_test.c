@@ -18,7 +18,7 @@
 /* What one parse gave. */
 struct result {
 	bool tree, inverted;
-	const char *output;
+	const char *output, *file;
 	uint64_t limit, bytes, time_ns;
 	double share;
 	struct common_options common;
@@ -50,6 +50,7 @@ static struct result *parse(struct result *result, const char *line, bool stop_a
 		{0, "limit-bytes", OPTION_BYTES, "SIZE", "Size", &result->bytes},
 		{0, "interval", OPTION_SECONDS, "TIME", "Time", &result->time_ns},
 		{0, "min-share", OPTION_DOUBLE, "PERCENT", "Share", &result->share},
+		{0, "file", OPTION_ONCE, "FILE", "One", &result->file},
 		{0},
 	};
 	const struct command_spec command = {
@@ -173,6 +174,8 @@ static void test_options__errors_are_sentences(void **state)
 				 "see pathprof test --help\n");
 	assert_usage("--color=red", "pathprof test: --color takes auto, always or never, "
 				    "not 'red'; see pathprof test --help\n");
+	assert_usage("--file=a --fil b", "pathprof test: --file is given twice, with 'a' and 'b': "
+					 "one at a time; see pathprof test --help\n");
 	assert_usage("--limit=-1", "pathprof test: --limit takes a whole number, such as 20, 10k "
 				   "or 2M, not '-1'; see pathprof test --help\n");
 }
@@ -202,6 +205,7 @@ static void test_options__help_is_the_table(void **state)
 		       "      --limit-bytes=SIZE   Size\n"
 		       "      --interval=TIME      Time\n"
 		       "      --min-share=PERCENT  Share\n"
+		       "      --file=FILE          One\n"
 		       "  -q, --quiet              Say less on stderr\n"
 		       "  -v, --verbose            Say more on stderr; twice: still more\n"
 		       "      --color=WHEN         Colour: auto (the default), always or never\n"
@@ -251,6 +255,8 @@ static void test_option_value__suffixes_multiply(void **state)
 	assert_number(OPTION_NUMBER, "12k", 12000);
 	assert_number(OPTION_NUMBER, "3M", 3000000);
 	assert_number(OPTION_NUMBER, "18446744073709551615", UINT64_MAX);
+	assert_number(OPTION_COUNT, "2", 2);
+	assert_number(OPTION_COUNT, "12k", 12000);
 	assert_number(OPTION_BYTES, "3M", 3 << 20);
 	assert_number(OPTION_BYTES, "1G", 1 << 30);
 	assert_number(OPTION_SECONDS, "1", 1000000000);
@@ -271,6 +277,7 @@ static void test_option_value__nonsense_is_refused(void **state)
 		double value = 7;
 
 		assert_no_number(OPTION_NUMBER, nonsense[i]);
+		assert_no_number(OPTION_COUNT, nonsense[i]);
 		assert_no_number(OPTION_BYTES, nonsense[i]);
 		assert_no_number(OPTION_SECONDS, nonsense[i]);
 		assert_non_null(option_value_parse(OPTION_DOUBLE, nonsense[i], &value));
@@ -278,6 +285,8 @@ static void test_option_value__nonsense_is_refused(void **state)
 	}
 	assert_no_number(OPTION_NUMBER, "18446744073709551616");
 	assert_no_number(OPTION_NUMBER, "18446744073709551615k");
+	assert_no_number(OPTION_COUNT, "0");
+	assert_no_number(OPTION_COUNT, "0k");
 	assert_no_number(OPTION_BYTES, "99999999999999G");
 	assert_no_number(OPTION_SECONDS, "99999999999h");
 }

@@ -90,15 +90,23 @@ static bool parse_double(const char *text, double *ret_value)
 
 const char *option_value_parse(enum option_type type, const char *text, void *value)
 {
+	uint64_t count;
+
 	switch (type) {
 	case OPTION_FLAG:
 		break;
 	case OPTION_STRING:
+	case OPTION_ONCE:
 		*(const char **)value = text;
 		break;
 	case OPTION_NUMBER:
 		if (!parse_scaled(number_suffixes, text, value))
 			return "a whole number, such as 20, 10k or 2M";
+		break;
+	case OPTION_COUNT:
+		if (!parse_scaled(number_suffixes, text, &count) || count == 0)
+			return "a whole number above 0, such as 20, 10k or 2M";
+		*(uint64_t *)value = count;
 		break;
 	case OPTION_BYTES:
 		if (!parse_scaled(byte_suffixes, text, value))

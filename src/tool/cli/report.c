@@ -38,16 +38,16 @@ static int usage(const char *sentence)
 static int parse(int argc, char **argv, struct report *report)
 {
 	const struct option_spec options[] = {
-		{0, "by", OPTION_STRING, "LIST",
+		{0, "by", OPTION_ONCE, "LIST",
 		 "Tables: function (the default), line, file; several with commas", &report->by},
 		{0, "tree", OPTION_FLAG, NULL, "The tree of calls instead of tables",
 		 &report->tree},
 		{0, "inverted", OPTION_FLAG, NULL,
 		 "The tree from the innermost functions up to their callers", &report->inverted},
 		{0, "threads", OPTION_FLAG, NULL, "Each thread as well", &report->threads},
-		{0, "event", OPTION_STRING, "NAME", "Only this event of the recording",
+		{0, "event", OPTION_ONCE, "NAME", "Only this event of the recording",
 		 &report->event},
-		{0, "source", OPTION_STRING, "FILE",
+		{0, "source", OPTION_ONCE, "FILE",
 		 "The text of this source file, with what fell on its lines", &report->source},
 		{0, "limit", OPTION_NUMBER, "N", "Rows of a table: 30; 0: all", &report->limit},
 		{0, "min-share", OPTION_DOUBLE, "PERCENT",
@@ -113,6 +113,12 @@ static int check(const struct report *report, const struct text_options *text)
 		return usage("--source goes neither with --by nor with a tree");
 	if (tree && text->by_file)
 		return usage("a tree is by function or by line, not by file");
+	if (report->limit != NOT_GIVEN && (tree || report->source))
+		return usage("--limit is for tables: a tree is cut by --min-share, a source is "
+			     "whole");
+	if (report->min_share >= 0 && !tree)
+		return usage("--min-share goes with --tree or --inverted; tables are cut by "
+			     "--limit");
 	if (report->min_share > 100)
 		return usage("--min-share takes at most 100%");
 	return GO_ON;

@@ -95,6 +95,7 @@ struct trace *example_trace(void)
 		.end_ns = START_NS + 200 * MS,
 		.tick_ns = 4 * MS,
 		.complete = true,
+		.ended = true,
 		.handler_ns = 110000,
 		.recorder_ns = 5 * MS,
 		.unseen_cpu_ns = 30 * MS,

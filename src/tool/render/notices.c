@@ -2,6 +2,7 @@
 /*
  * Order: damage, losses, samples that show less, what was never seen, what misleads, notes of the
  * recorder. A list of things of one sort is cut at LISTED_MAX: a fork bomb must not hide the rest.
+ * One fact is one sentence, however many parts of the recording hold it.
  */
 #include "tool/render/notices.h"
 
@@ -17,6 +18,9 @@
 
 #define LISTED_MAX   8
 #define EXAMPLES_MAX 3
+#define COMPARED_MAX 64 /* interpreters: the recorder keeps 16 */
+
+#define MERGED_SHARE_DIVISOR 10 /* merged losses above this part of all are explained */
 
 /* The list under construction; failed: memory ran out, and the list is void. */
 struct list {
@@ -76,13 +80,46 @@ static const char *stop_after(const char *sentence)
 	return length > 0 && strchr(".!?", sentence[length - 1]) ? "" : ".";
 }
 
+static const char *path_of(const struct trace_interpreter *python)
+{
+	return python->path ? python->path : "";
+}
+
+static uint64_t count_of(const struct trace_count *counts, size_t nr, const char *key)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(counts[i].key, key) == 0)
+			return counts[i].count;
+	}
+	return 0;
+}
+
 static void say_damage(struct list *list, const struct trace *trace)
 {
-	if (!trace->complete)
-		say(list, "The recording is not complete: the recorder did not finish, so what "
-			  "came last may be missing.");
+	if (!trace->complete && trace->ended)
+		say(list, "The recording is not complete: part of it could not be written.");
+	else if (!trace->complete)
+		say(list,
+		    "The recording is not complete: it is still being recorded, or its "
+		    "recorder was killed. What came last, and what was lost, may be missing.");
 	for (size_t i = 0; i < trace->nr_problems; i++)
 		say(list, "%s%s", trace->problems[i], stop_after(trace->problems[i]));
+}
+
+/* What a loss is, and where the reader can do something about it: what. */
+static void say_loss(struct list *list, const struct trace *trace, const struct trace_count *lost,
+		     uint64_t all)
+{
+	bool bursts = strcmp(lost->key, loss_key(LOSS_MERGED)) == 0 && trace->trigger &&
+		      strcmp(trace->trigger, "cpu-timer") == 0 &&
+		      lost->count > all / MERGED_SHARE_DIVISOR;
+
+	say(list, "%s lost: %s (%s).%s", quantity_exact(lost->count).text,
+	    sentence_of(lost->key, loss_key, loss_sentence), lost->key,
+	    bursts ? " CPU timers are looked at by the scheduler's tick only, so short bursts of "
+		     "work merge; -e cpu-clock sees them, where perf events are allowed: pathprof "
+		     "doctor."
+		   : "");
 }
 
 static void say_losses(struct list *list, const struct trace *trace)
@@ -94,14 +131,55 @@ static void say_losses(struct list *list, const struct trace *trace)
 		    quantity_exact(all).text, plural(all, "overflow", "overflows"),
 		    quantity_percent(lost, all).text);
 	for (size_t i = 0; i < trace->nr_lost; i++)
-		say(list, "%s lost: %s (%s).", quantity_exact(trace->lost[i].count).text,
-		    sentence_of(trace->lost[i].key, loss_key, loss_sentence), trace->lost[i].key);
-	for (size_t i = 0; i < trace->nr_degraded; i++)
+		say_loss(list, trace, &trace->lost[i], all);
+}
+
+/* Is it the first of its process, program and problem? A program may replace itself by itself. */
+static bool is_new_problem(const struct trace *trace, size_t index)
+{
+	const struct trace_interpreter *python = &trace->interpreters[index];
+
+	for (size_t i = 0; i < index && i < COMPARED_MAX; i++) {
+		const struct trace_interpreter *other = &trace->interpreters[i];
+
+		if (other->problem && other->pid == python->pid &&
+		    strcmp(other->problem, python->problem) == 0 &&
+		    strcmp(path_of(other), path_of(python)) == 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The samples of the one interpreter that is not read: said with it. 0 where there are several,
+ * whose samples are not told apart, or none.
+ */
+static uint64_t unread_samples(const struct trace *trace)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < trace->nr_interpreters && nr <= 1; i++)
+		nr += trace->interpreters[i].problem && is_new_problem(trace, i);
+	if (nr != 1)
+		return 0;
+	return count_of(trace->degraded, trace->nr_degraded, degraded_key(DEGRADED_NO_INTERPRETER));
+}
+
+static void say_degraded(struct list *list, const struct trace *trace)
+{
+	bool with_interpreter = unread_samples(trace) > 0;
+
+	for (size_t i = 0; i < trace->nr_degraded; i++) {
+		const struct trace_count *degraded = &trace->degraded[i];
+
+		if (with_interpreter &&
+		    strcmp(degraded->key, degraded_key(DEGRADED_NO_INTERPRETER)) == 0)
+			continue;
 		say(list, "%s %s only part of the stack: %s (%s).",
-		    quantity_exact(trace->degraded[i].count).text,
-		    plural(trace->degraded[i].count, "sample shows", "samples show"),
-		    sentence_of(trace->degraded[i].key, degraded_key, degraded_sentence),
-		    trace->degraded[i].key);
+		    quantity_exact(degraded->count).text,
+		    plural(degraded->count, "sample shows", "samples show"),
+		    sentence_of(degraded->key, degraded_key, degraded_sentence), degraded->key);
+	}
 }
 
 static bool is_same_reason(const struct trace_process *a, const struct trace_process *b)
@@ -155,25 +233,58 @@ static void say_processes(struct list *list, const struct trace *trace)
 	}
 }
 
-static void say_unseen(struct list *list, const struct trace *trace)
+static void say_interpreters(struct list *list, const struct trace *trace)
 {
+	uint64_t samples = unread_samples(trace);
+	char without[64] = "";
 	size_t nr = 0;
 
-	if (trace->unseen_cpu_ns > 0)
-		say(list, "%s of CPU time went to threads that were not sampled.",
-		    quantity_time(trace->unseen_cpu_ns).text);
+	if (samples > 0)
+		snprintf(without, sizeof(without), ", in %s %s (%s)", quantity_exact(samples).text,
+			 plural(samples, "sample", "samples"),
+			 degraded_key(DEGRADED_NO_INTERPRETER));
 	for (size_t i = 0; i < trace->nr_interpreters; i++) {
 		const struct trace_interpreter *python = &trace->interpreters[i];
 
-		if (!python->problem || nr++ >= LISTED_MAX)
+		if (!python->problem || !is_new_problem(trace, i) || nr++ >= LISTED_MAX)
 			continue;
-		say(list, "Python frames of process %u (%s, %s) are not seen: %s.", python->pid,
+		say(list, "Python frames of process %u (%s, %s) are not seen%s: %s%s", python->pid,
 		    python->name ? python->name : "unknown interpreter",
-		    python->path ? python->path : "path not known", python->problem);
+		    *path_of(python) ? path_of(python) : "path not known", without, python->problem,
+		    stop_after(python->problem));
 	}
 	if (nr > LISTED_MAX)
-		say(list, "Python frames of %zu more processes are not seen.", nr - LISTED_MAX);
+		say(list, "Python frames of %zu more interpreters are not seen.", nr - LISTED_MAX);
+}
+
+static void say_unseen(struct list *list, const struct trace *trace)
+{
+	if (trace->unseen_cpu_ns > 0)
+		say(list, "%s of CPU time went to threads that were not sampled.",
+		    quantity_time(trace->unseen_cpu_ns).text);
+	say_interpreters(list, trace);
 	say_processes(list, trace);
+}
+
+/* The recorder notes an interpreter that it cannot read, for who sees its summary alone. */
+static bool is_of_interpreter(const struct trace *trace, const char *note)
+{
+	for (size_t i = 0; i < trace->nr_interpreters && i < COMPARED_MAX; i++) {
+		const struct trace_interpreter *python = &trace->interpreters[i];
+
+		if (python->problem && *path_of(python) && strstr(note, path_of(python)) &&
+		    strstr(note, python->problem))
+			return true;
+	}
+	return false;
+}
+
+static void say_notes(struct list *list, const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->nr_notes; i++) {
+		if (!is_of_interpreter(trace, trace->notes[i]))
+			say(list, "%s%s", trace->notes[i], stop_after(trace->notes[i]));
+	}
 }
 
 static void say_in_step(struct list *list, const struct trace *trace)
@@ -201,10 +312,10 @@ int notices_collect(const struct trace *trace, struct notices *ret_notices)
 
 	say_damage(&list, trace);
 	say_losses(&list, trace);
+	say_degraded(&list, trace);
 	say_unseen(&list, trace);
 	say_in_step(&list, trace);
-	for (size_t i = 0; i < trace->nr_notes; i++)
-		say(&list, "%s%s", trace->notes[i], stop_after(trace->notes[i]));
+	say_notes(&list, trace);
 	if (list.failed) {
 		notices_release(&list.notices);
 		return -ENOMEM;

@@ -10,6 +10,10 @@
 #include "tool/render/example_trace_test.h"
 #include "tool/render/notices.h"
 
+#define UNFINISHED                                                                    \
+	"The recording is not complete: it is still being recorded, or its recorder " \
+	"was killed. What came last, and what was lost, may be missing."
+
 static void assert_notices(const struct trace *trace, const char *const *expected)
 {
 	struct notices notices;
@@ -45,9 +49,7 @@ static void test_notices__damage_comes_first(void **state)
 	static const char *const problems[] = {"A packet is cut off", "Two samples are odd."};
 	struct trace *trace = clean_trace();
 	const char *const expected[] = {
-		"The recording is not complete: the recorder did not finish, so what came last may "
-		"be "
-		"missing.",
+		UNFINISHED,
 		"A packet is cut off.",
 		"Two samples are odd.",
 		"1 of 11 overflows (9.1%) left no sample.",
@@ -56,7 +58,7 @@ static void test_notices__damage_comes_first(void **state)
 	};
 
 	(void)state;
-	trace->complete = false;
+	trace->complete = trace->ended = false;
 	trace->problems = problems;
 	trace->nr_problems = 2;
 	trace->nr_lost = 1;
@@ -64,18 +66,105 @@ static void test_notices__damage_comes_first(void **state)
 	assert_notices(trace, expected);
 }
 
-static void test_notices__interpreters_that_are_not_read(void **state)
+static void test_notices__a_full_disk_is_no_killed_recorder(void **state)
 {
 	struct trace *trace = clean_trace();
 	const char *const expected[] = {
-		"Python frames of process 100 (CPython 3.9, /usr/bin/python3.9) are not seen: the "
-		"layout of 3.9 is not known.",
+		"The recording is not complete: part of it could not be written.",
+		"2 of 12 overflows (16.7%) left no sample.",
+		"2 lost: could not be written to the recording's directory (disk).",
 		NULL,
 	};
 
 	(void)state;
-	trace->interpreters[0] = (struct trace_interpreter){
-		100, "CPython 3.9", "/usr/bin/python3.9", "the layout of 3.9 is not known"};
+	trace->complete = false;
+	trace->nr_lost = 1;
+	trace->lost[0] = (struct trace_count){"disk", 2};
+	assert_notices(trace, expected);
+}
+
+#define MERGED "lost: overflows that piled up before one delivery (merged)."
+
+static void test_notices__many_merged_say_what_helps(void **state)
+{
+	struct trace *trace = clean_trace();
+	const char *const many[] = {
+		"2 of 12 overflows (16.7%) left no sample.",
+		"2 " MERGED " CPU timers are looked at by the scheduler's tick only, so short "
+		"bursts of work merge; -e cpu-clock sees them, where perf events are allowed: "
+		"pathprof doctor.",
+		NULL,
+	};
+	const char *const few[] = {
+		"1 of 11 overflows (9.1%) left no sample.",
+		"1 " MERGED,
+		NULL,
+	};
+	const char *const others[] = {many[0], "2 " MERGED, NULL};
+
+	(void)state;
+	trace->nr_lost = 1;
+	trace->lost[0] = (struct trace_count){"merged", 2};
+	assert_notices(trace, many);
+	trace->trigger = "perf-sigtrap";
+	assert_notices(trace, others);
+	trace->trigger = "cpu-timer";
+	trace->lost[0].count = 1;
+	assert_notices(trace, few);
+}
+
+#define PYTHON39 "/usr/bin/python3.9"
+
+static void test_notices__an_interpreter_that_is_not_read_is_one_sentence(void **state)
+{
+	static const struct trace_interpreter unread = {100, "CPython 3.9", PYTHON39,
+							"the layout of 3.9 is not known"};
+	static const char *const notes[] = {
+		"The stacks of the interpreter " PYTHON39
+		" are not recorded: the layout of 3.9 is not known",
+		"Another note about " PYTHON39,
+	};
+	struct trace_interpreter interpreters[] = {unread, unread};
+	struct trace *trace = clean_trace();
+	const char *const expected[] = {
+		"Python frames of process 100 (CPython 3.9, " PYTHON39
+		") are not seen, in 7 samples (no_interpreter): the layout of 3.9 is not known.",
+		"Another note about " PYTHON39 ".",
+		NULL,
+	};
+
+	(void)state;
+	trace->interpreters = interpreters; /* twice: it replaced itself */
+	trace->nr_interpreters = 2;
+	trace->nr_degraded = 1;
+	trace->degraded[0] = (struct trace_count){"no_interpreter", 7};
+	trace->notes = notes;
+	trace->nr_notes = 2;
+	assert_notices(trace, expected);
+}
+
+static void test_notices__two_interpreters_share_their_count(void **state)
+{
+	struct trace_interpreter interpreters[] = {
+		{100, "CPython 3.9", PYTHON39, "the layout of 3.9 is not known"},
+		{100, NULL, NULL, "it is too old."},
+	};
+	struct trace *trace = clean_trace();
+	const char *const expected[] = {
+		"7 samples show only part of the stack: the interpreter's layout is not known "
+		"(no_interpreter).",
+		"Python frames of process 100 (CPython 3.9, " PYTHON39
+		") are not seen: the layout of 3.9 is not known.",
+		"Python frames of process 100 (unknown interpreter, path not known) are not seen: "
+		"it is too old.",
+		NULL,
+	};
+
+	(void)state;
+	trace->interpreters = interpreters;
+	trace->nr_interpreters = 2;
+	trace->nr_degraded = 1;
+	trace->degraded[0] = (struct trace_count){"no_interpreter", 7};
 	assert_notices(trace, expected);
 }
 
@@ -103,7 +192,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_notices__a_whole_recording_has_none),
 		cmocka_unit_test(test_notices__damage_comes_first),
-		cmocka_unit_test(test_notices__interpreters_that_are_not_read),
+		cmocka_unit_test(test_notices__a_full_disk_is_no_killed_recorder),
+		cmocka_unit_test(test_notices__many_merged_say_what_helps),
+		cmocka_unit_test(test_notices__an_interpreter_that_is_not_read_is_one_sentence),
+		cmocka_unit_test(test_notices__two_interpreters_share_their_count),
 		cmocka_unit_test(test_notices__many_processes_are_one_sentence_a_reason),
 	};
 

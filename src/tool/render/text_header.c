@@ -116,7 +116,9 @@ static int write_samples(const struct text *text)
 		     quantity_exact(trace->nr_samples).text, quantity_exact(trace->nr_threads).text,
 		     trace->nr_threads == 1 ? "thread" : "threads", quantity_exact(recorded).text,
 		     recorded == 1 ? "process" : "processes",
-		     lost ? quantity_exact(lost).text : "none");
+		     lost	    ? quantity_exact(lost).text
+		     : trace->ended ? "none"
+				    : "not known how many");
 }
 
 static int write_overhead(const struct text *text)
@@ -178,7 +180,8 @@ int text_header(const struct text *text)
 	rc = rc ? rc : write_samples(text);
 	rc = rc ? rc : write_overhead(text);
 	rc = rc ? rc : write_notices(text);
-	if (rc == 0 && text->trace->nr_samples == 0)
+	/* Of one that is not complete the notices have said why. */
+	if (rc == 0 && text->trace->nr_samples == 0 && text->trace->complete)
 		write_why_empty(text);
 	return rc;
 }

@@ -35,11 +35,14 @@ struct annotation {
 	struct source_file file;
 };
 
-/* Is this the file that was asked for: by its whole path, or by the end of it? */
+/* Is this the file that was asked for: by its whole path, or by the end of it, "./" or not? */
 static bool is_wanted(const char *file, const char *wanted)
 {
-	size_t length = strlen(file), nr_wanted = strlen(wanted);
+	size_t length = strlen(file), nr_wanted;
 
+	while (strncmp(wanted, "./", 2) == 0)
+		wanted += 2;
+	nr_wanted = strlen(wanted);
 	if (length < nr_wanted || strcmp(file + length - nr_wanted, wanted) != 0)
 		return false;
 	return length == nr_wanted || file[length - nr_wanted - 1] == '/';

@@ -310,6 +310,20 @@ static int write_file(const char *path, const char *temporary, const struct inpu
 	return rc;
 }
 
+/* What cannot be packed for being no directory may be what was packed before. */
+static int say_no_directory(const char *path, int rc, struct errbuf *err)
+{
+	char magic[MAGIC_BYTES];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t length = fd < 0 ? -1 : pread(fd, magic, sizeof(magic), 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (length == MAGIC_BYTES && !memcmp(magic, MAGIC, MAGIC_BYTES))
+		return errbuf_set(err, rc, "'%s' is an archive already: copy it as it is", path);
+	return errbuf_set(err, rc, "'%s' is no recording: it is no directory", path);
+}
+
 int archive_write(const char *directory, const char *path, struct errbuf *err)
 {
 	size_t room = strlen(path) + 32;
@@ -321,6 +335,8 @@ int archive_write(const char *directory, const char *path, struct errbuf *err)
 		return errbuf_set(err, -ENOMEM, "Cannot write '%s': out of memory", path);
 	snprintf(temporary, room, "%s.%ld.tmp", path, (long)getpid());
 	rc = input_open_directory(&input, directory, err);
+	if (rc == -ENOTDIR)
+		rc = say_no_directory(directory, rc, err);
 	if (!rc && !input_find(&input, "manifest.json")) {
 		input_release(&input);
 		rc = errbuf_set(err, -ENOENT, "'%s' is no recording: it has no manifest.json",

@@ -169,6 +169,10 @@ static void test_archive__failure_leaves_nothing(void **state)
 	load.samples = 10;
 	make_archive(folder, &load);
 	free(load_file(folder->archive, &length));
+	assert_int_equal(archive_write(folder->archive, folder->archive, &err), -ENOTDIR);
+	assert_non_null(strstr(err.text, "is an archive already"));
+	assert_int_equal(archive_write("/dev/null", folder->archive, &err), -ENOTDIR);
+	assert_string_equal(err.text, "'/dev/null' is no recording: it is no directory");
 	run_command("rm '%s/manifest.json'%s", folder->recording, "");
 	assert_int_equal(archive_write(folder->recording, folder->archive, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "manifest.json"));

@@ -181,6 +181,7 @@ static void read_fields(struct manifest *manifest)
 	trace->end_ns = number_of(root, "end_ns");
 	trace->tick_ns = number_of(root, "tick_ns");
 	trace->complete = json_is_true(json_object_get(root, "complete"));
+	trace->ended = trace->complete || trace->end_ns;
 	trace->handler_ns = number_of(overhead, "handler_ns");
 	trace->recorder_ns = number_of(overhead, "recorder_ns");
 	trace->unseen_cpu_ns = number_of(root, "unseen_cpu_ns");

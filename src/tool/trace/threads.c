@@ -6,6 +6,10 @@
  *
  * Records are sorted by (pid, tid, start). A packet that begins up to CLOCK_SLACK_NS outside of a
  * record is still that record's: a tid does not come back so soon.
+ *
+ * The leader (pid == tid) is one thread as long as its process lives: exec ends the others and
+ * gives it a new image, for which the agent claims another slot, so that there is another record.
+ * Its records are made one, and all its packets are that one's.
  */
 #include "tool/trace/trace_priv.h"
 
@@ -31,6 +35,41 @@ static int compare_threads(const void *a, const void *b)
 	return order ? order : (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
+static bool is_leader(const struct trace_thread *thread)
+{
+	return thread->pid == thread->tid;
+}
+
+/* Add the record of the leader's next image. */
+static void add_image(struct trace_thread *leader, const struct trace_thread *image)
+{
+	if (image->name[0])
+		leader->name = image->name;
+	if (!image->end_ns || (leader->end_ns && image->end_ns > leader->end_ns))
+		leader->end_ns = image->end_ns;
+	leader->cpu_ns += image->cpu_ns;
+	leader->samples += image->samples;
+	leader->lost += image->lost;
+	leader->overrun += image->overrun;
+	leader->voluntary_switches += image->voluntary_switches;
+}
+
+static void join_images(struct trace *trace)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < trace->nr_threads; i++) {
+		const struct trace_thread *thread = &trace->threads[i];
+		struct trace_thread *last = kept ? &trace->threads[kept - 1] : NULL;
+
+		if (last && is_leader(thread) && !compare_key(last, thread->pid, thread->tid))
+			add_image(last, thread);
+		else
+			trace->threads[kept++] = *thread;
+	}
+	trace->nr_threads = kept;
+}
+
 int threads_sort(struct reading *reading)
 {
 	struct trace *trace = reading->trace;
@@ -39,6 +78,7 @@ int threads_sort(struct reading *reading)
 		return -ENOMEM;
 	if (trace->nr_threads)
 		qsort(trace->threads, trace->nr_threads, sizeof(*trace->threads), compare_threads);
+	join_images(trace);
 	reading->nr_recorded_threads = trace->nr_threads;
 	for (size_t i = 0; i < trace->nr_threads; i++) {
 		reading->recorded_samples += trace->threads[i].samples;
@@ -109,19 +149,38 @@ static int make_thread(struct reading *reading, const struct ctf_packet_prefix *
 	return 0;
 }
 
+/*
+ * Make a thread as long as a packet that no record holds; a leader takes the name of its last
+ * image. 0 or -ENOMEM.
+ */
+static int stretch(struct reading *reading, struct trace_thread *thread,
+		   const struct ctf_packet_prefix *prefix)
+{
+	if (prefix->timestamp_begin < thread->start_ns)
+		thread->start_ns = prefix->timestamp_begin;
+	if (prefix->timestamp_end <= thread->end_ns)
+		return 0;
+	thread->end_ns = prefix->timestamp_end;
+	if (is_leader(thread))
+		thread->name = packet_name(reading, prefix);
+	return thread->name ? 0 : -ENOMEM;
+}
+
 int threads_of_packet(struct reading *reading, const struct ctf_packet_prefix *prefix,
 		      uint32_t *ret_thread)
 {
 	struct trace_thread *thread =
 		find_record(reading, prefix->vpid, prefix->vtid, prefix->timestamp_begin);
+	bool held = thread && holds(thread, prefix->timestamp_begin);
 	uint32_t *index;
 
-	if (thread && holds(thread, prefix->timestamp_begin)) {
-		if (!thread->name[0]) {
+	if (held || (thread && is_leader(thread))) {
+		if (!held && stretch(reading, thread, prefix))
+			return -ENOMEM;
+		if (!thread->name[0])
 			thread->name = packet_name(reading, prefix);
-			if (!thread->name)
-				return -ENOMEM;
-		}
+		if (!thread->name)
+			return -ENOMEM;
 		*ret_thread = (uint32_t)(thread - reading->trace->threads);
 		return 0;
 	}
@@ -131,11 +190,8 @@ int threads_of_packet(struct reading *reading, const struct ctf_packet_prefix *p
 		return -ENOMEM;
 	if (*index == UINT32_MAX && make_thread(reading, prefix, index))
 		return -ENOMEM;
-	thread = &reading->trace->threads[*index];
-	if (prefix->timestamp_begin < thread->start_ns)
-		thread->start_ns = prefix->timestamp_begin;
-	if (prefix->timestamp_end > thread->end_ns)
-		thread->end_ns = prefix->timestamp_end;
+	if (stretch(reading, &reading->trace->threads[*index], prefix))
+		return -ENOMEM;
 	*ret_thread = *index;
 	return 0;
 }

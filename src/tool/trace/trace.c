@@ -86,11 +86,11 @@ static int load_definitions(struct reading *reading, const struct input *input, 
 	size_t length;
 	int rc = 0;
 
-	if (!file)
+	if (!file && reading->trace->ended) /* else nothing was written yet */
 		reading_problem(reading, "ust/definitions is missing: no frame has a name");
-	else if (input_load(input, file, &private->definitions, &length, &cause))
+	else if (file && input_load(input, file, &private->definitions, &length, &cause))
 		reading_problem(reading, "%s", cause.text);
-	else
+	else if (file)
 		rc = definitions_read(reading, private->definitions, length, err);
 	if (rc)
 		return rc;
@@ -207,10 +207,6 @@ static int read_all(struct reading *reading, const struct input *input, struct e
 	rc = load_manifest(reading, input, err);
 	if (rc)
 		return rc;
-	if (!reading->trace->complete)
-		reading_problem(reading,
-				"the recorder did not finish: what happened at the end, and "
-				"what was lost, may be missing");
 	if (input->damage)
 		reading_problem(reading, "%s", input->damage);
 	rc = load_definitions(reading, input, err);

@@ -128,6 +128,7 @@ struct trace {
 	const char *const *notes; /* sentences of the recorder: what it could not see */
 	size_t nr_notes;
 	int64_t clock_offset_ns; /* CLOCK_REALTIME minus the recording's clock; 0: not known */
+	bool ended; /* the recorder lived to the end, complete or not; false: it records, or died */
 	struct trace_private *private;
 };
 

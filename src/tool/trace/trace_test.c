@@ -67,7 +67,7 @@ static void test_trace__reads_what_was_written(void **state)
 
 	(void)state;
 	assert_int_equal(trace->nr_problems, 0);
-	assert_true(trace->complete);
+	assert_true(trace->complete && trace->ended);
 	assert_string_equal(trace->command[1], "program.py");
 	assert_string_equal(trace->trigger, "cpu-timer");
 	assert_string_equal(trace->events[1].name, "page-faults");
@@ -171,7 +171,7 @@ static void test_trace__sparse_manifest_is_read(void **state)
 	assert_int_equal(trace->nr_lost, 1);
 	assert_string_equal(trace->lost[0].key, "buffer_full");
 	assert_int_equal(trace->end_ns, T0 + 3100000005ull);
-	assert_true(has_problem(trace, "did not finish"));
+	assert_false(trace->complete || trace->ended);
 	trace_free(trace);
 	maker_free(maker);
 }
@@ -207,6 +207,79 @@ static void test_trace__thread_ids_that_come_back_are_told_apart_by_time(void **
 	assert_string_equal(trace->threads[trace->samples[0].thread].name, "first");
 	assert_string_equal(trace->threads[trace->samples[1].thread].name, "second");
 	assert_string_equal(trace->threads[trace->samples[2].thread].name, "maker");
+	trace_free(trace);
+	maker_free(maker);
+}
+
+static void add_image(struct maker *maker, uint32_t tid, uint64_t start_ns, const char *name)
+{
+	struct maker_thread record = {
+		.pid = 100,
+		.tid = tid,
+		.start_ns = start_ns,
+		.end_ns = start_ns + 1000000000,
+		.cpu_ns = 8000000,
+		.samples = 1,
+		.lost = 2,
+		.overrun = 3,
+		.voluntary_switches = 4,
+		.name = name,
+	};
+
+	maker_begin(maker, 0, 100, tid, start_ns + 1);
+	maker_sample(maker, 0, 0, start_ns + 4000000, 0, 0, 1);
+	maker_end(maker, 0);
+	maker_thread(maker, &record);
+}
+
+static void test_trace__images_of_the_leader_are_one_thread(void **state)
+{
+	struct maker *maker = maker_new();
+	struct trace *trace;
+
+	(void)state;
+	maker_manifest(maker, true, 1, 4000000);
+	add_image(maker, 100, T0 + 3000000000ull, ""); /* before it has named itself */
+	add_image(maker, 100, T0, "sh");
+	add_image(maker, 101, T0, "worker");
+	add_image(maker, 101, T0 + 2000000000ull, "worker again");
+	add_image(maker, 100, T0 + 2000000000ull, "python3");
+	/* An image that left no record, as where the recorder was killed. */
+	maker_begin(maker, 1, 100, 100, T0 + 5000000000ull);
+	maker_sample(maker, 1, 0, T0 + 5000000001ull, 0, 0, 1);
+	maker_finish(maker);
+	trace = read_made(maker);
+	assert_int_equal(trace->nr_threads, 3);
+	assert_int_equal(trace->threads[0].tid, 100);
+	assert_true(trace->threads[0].start_ns == T0);
+	assert_true(trace->threads[0].end_ns >= T0 + 5000000000ull);
+	assert_int_equal(trace->threads[0].cpu_ns, 3 * 8000000);
+	assert_int_equal(trace->threads[0].samples, 4);
+	assert_int_equal(trace->threads[0].lost, 3 * 2);
+	assert_int_equal(trace->threads[0].overrun, 3 * 3);
+	assert_int_equal(trace->threads[0].voluntary_switches, 3 * 4);
+	assert_string_equal(trace->threads[1].name, "worker");
+	assert_string_equal(trace->threads[2].name, "worker again");
+	for (size_t i = 0; i < trace->nr_samples; i++)
+		assert_true(trace->samples[i].thread < trace->nr_threads);
+	trace_free(trace);
+	maker_free(maker);
+}
+
+static void test_trace__a_leader_has_the_name_of_its_last_image(void **state)
+{
+	struct maker *maker = maker_new();
+	struct trace *trace;
+
+	(void)state;
+	maker_manifest(maker, true, 1, 4000000);
+	add_image(maker, 100, T0 + 2000000000ull, "python3");
+	add_image(maker, 100, T0, "sh");
+	maker_finish(maker);
+	trace = read_made(maker);
+	assert_int_equal(trace->nr_threads, 1);
+	assert_string_equal(trace->threads[0].name, "python3");
+	assert_true(trace->threads[0].end_ns == T0 + 3000000000ull);
 	trace_free(trace);
 	maker_free(maker);
 }
@@ -465,6 +538,8 @@ int main(void)
 		cmocka_unit_test(test_trace__manifest_that_cannot_be_used_is_an_error),
 		cmocka_unit_test(test_trace__sparse_manifest_is_read),
 		cmocka_unit_test(test_trace__thread_ids_that_come_back_are_told_apart_by_time),
+		cmocka_unit_test(test_trace__images_of_the_leader_are_one_thread),
+		cmocka_unit_test(test_trace__a_leader_has_the_name_of_its_last_image),
 		cmocka_unit_test(test_trace__threads_without_a_record_come_from_packets),
 		cmocka_unit_test(test_trace__functions_that_are_equal_are_one),
 		cmocka_unit_test(test_trace__markers_and_undefined_frames),

@@ -11,7 +11,7 @@
  * scrolls the page's way; with Ctrl it zooms the library's way.
  */
 import { FlameChartContainer, FlameChartPlugin } from 'flame-chart-js';
-import { visible } from '../format.js';
+import { formatLabel } from '../format.js';
 import { MATCH, frameType, palette, typeColor } from '../palette.js';
 
 const ROW = 20; /* a frame and the pixel below it */
@@ -44,7 +44,7 @@ class Plugin extends FlameChartPlugin {
 	}
 
 	load(tree) {
-		const name = byGroup((node) => visible(node.name));
+		const name = byGroup(formatLabel);
 		const type = byGroup((node) => this.view.typeOf(node));
 
 		this.flatTree = tree.nodes.map((node) => chartNode(node, name(node), type(node)));
