@@ -150,8 +150,9 @@ static int make_memory(struct recorder *recorder, struct errbuf *err)
 		return code;
 	recorder->shadows = calloc(sizes.nr_slots, sizeof(*recorder->shadows));
 	recorder->indices = calloc(sizes.nr_packets, sizeof(*recorder->indices));
+	recorder->written = calloc(sizes.nr_packets, sizeof(*recorder->written));
 	recorder->ended = calloc(sizes.nr_slots, sizeof(*recorder->ended));
-	if (!recorder->shadows || !recorder->indices || !recorder->ended)
+	if (!recorder->shadows || !recorder->indices || !recorder->written || !recorder->ended)
 		return errbuf_set(err, -ENOMEM, "Out of memory");
 	memory_prefault(&recorder->memory, PREFAULT_PAGES);
 	fill_header(recorder);
@@ -254,6 +255,7 @@ static void release(struct recorder *recorder)
 	definitions_release(&recorder->definitions);
 	free(recorder->shadows);
 	free(recorder->indices);
+	free(recorder->written);
 	free(recorder->ended);
 	for (unsigned int i = 0; i < recorder->nr_notes; i++)
 		free(recorder->notes[i]);

@@ -11,7 +11,8 @@
  * meet.c         the sockets on which agents say hello
  * service.c      the thread that serves the memory
  * arming.c       perf events for threads
- * drain.c        packets to stream files
+ * drain.c        packets to stream files, also before they are full
+ * parts.c        the events of a packet that is written in parts
  * definitions.c  codes, nodes, threads, processes to ust/definitions
  * threads.c      the ends of threads and of the process; threads and children nobody announced
  * summary.c      what the user is told at the end

@@ -27,6 +27,7 @@
 #define POLL_NS		 250000000ull  /* heartbeat, and looks into /proc; at first */
 #define POLL_SLOW_NS	 1000000000ull /* later: a look costs some 0.1 ms, samples 1 ms a second */
 #define POLL_SETTLED_NS	 2000000000ull /* from the start of the recording */
+#define FLUSH_NS	 5000000000ull /* packets that are not full: what a killed recorder loses */
 
 struct directory {
 	char path[PATH_MAX]; /* absolute */
@@ -51,9 +52,25 @@ struct definitions {
 	uint64_t nr_nodes, nr_codes;
 };
 
+/* A run of whole events of a packet in memory: parts.c. */
+struct part {
+	uint32_t end;	  /* offset in the CTF packet */
+	uint32_t samples; /* events in it */
+	uint64_t last_ns; /* time of its last event */
+};
+
+/* How much of a packet is in its stream already. Zero: nothing. */
+struct packet_written {
+	struct part part;
+	uint32_t slot, seq; /* whose packet that was */
+	uint32_t due;	    /* committed bytes when a flush came by */
+};
+
 /* The recorder's own side of a slot. */
 struct shadow {
 	uint64_t file_bytes; /* of the slot's stream */
+	uint32_t next_seq;   /* the agent's number of the first packet that is not finished */
+	uint64_t more_parts; /* packets in the stream beyond those the agent numbered */
 	bool armed;
 	uint32_t tid;
 	uint64_t first[EVENTS_MAX]; /* first period of each event */
@@ -129,9 +146,10 @@ struct recorder {
 	struct memory memory;
 	int memory_fd;
 	struct shadow *shadows;
-	uint32_t slots_seen; /* slots below may be in use */
-	uint32_t *indices;   /* room for all packets */
-	uint32_t *ended;     /* room for all slots */
+	uint32_t slots_seen;		/* slots below may be in use */
+	uint32_t *indices;		/* room for all packets */
+	struct packet_written *written; /* one for each packet */
+	uint32_t *ended;		/* room for all slots */
 	struct definitions definitions;
 	struct totals totals;
 	struct interpreter interpreters[INTERPRETERS_MAX];
@@ -140,7 +158,7 @@ struct recorder {
 	unsigned int nr_foreign;
 	struct child children[CHILDREN_MAX];
 	unsigned int nr_children;
-	uint64_t polled_ns;
+	uint64_t polled_ns, flushed_ns;
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
 	bool agent_came;
@@ -189,8 +207,15 @@ void arming_release(struct recorder *recorder, struct slot *slot);
 /* drain.c: with the lock held */
 uint32_t drain_slots_in_use(struct recorder *recorder);
 void drain_round(struct recorder *recorder);
+void drain_flush(struct recorder *recorder); /* what is in packets that are not full */
 void drain_end_image(struct recorder *recorder, uint64_t end_ns);
 uint64_t drain_bytes(const struct recorder *recorder);
+
+/*
+ * parts.c: extend @part by the whole events of the packet up to @to bytes. It stops early at what
+ * is no event of a recording with @nr_events events.
+ */
+void part_measure(const uint8_t *ctf, uint32_t to, size_t nr_events, struct part *part);
 
 /* definitions.c: with the lock held */
 int definitions_init(struct definitions *definitions, int ust_fd, const uint8_t uuid[16]);
