@@ -7,6 +7,9 @@
  *   COMMAND is dead, but a zombie: its threads' last packets, records, counts from /proc
  *   manifest (complete: true); reap
  *
+ * When --duration is over all but the reaping is done as far as it can be (window.c), and again at
+ * the end.
+ *
  * Nothing of the user's is touched before the command is known to exist.
  */
 #include "tool/recorder/recorder_types.h"
@@ -190,7 +193,7 @@ static void read_exit_status(struct recorder *recorder)
 	recorder->exit_status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-static void note_what_is_missing(struct recorder *recorder)
+void note_what_is_missing(struct recorder *recorder)
 {
 	const char *name = recorder->request->command[0];
 
@@ -219,6 +222,7 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	read_exit_status(recorder);
 	drain_end_image(recorder, recorder->end_ns);
 	*ret_unseen_cpu_ns = threads_finish(recorder);
+	window_settle(recorder);
 	note_what_is_missing(recorder);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
@@ -275,6 +279,7 @@ static int run(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 	if (code)
 		return errbuf_set(err, code, "Cannot block signals: %s", strerror(-code));
 	recorder->start_ns = now_ns();
+	recorder->window.begun = !recorder->request->delay_ns;
 	code = launch(recorder, ret_not_run, err);
 	if (code)
 		return code;

@@ -15,6 +15,7 @@
  * parts.c        the events of a packet that is written in parts
  * definitions.c  codes, nodes, threads, processes to ust/definitions
  * threads.c      the ends of threads and of the process; threads and children nobody announced
+ * window.c       --delay and --duration
  * summary.c      what the user is told at the end
  */
 #ifndef PATHPROF_TOOL_RECORDER_RECORDER_H

@@ -75,6 +75,8 @@ struct shadow {
 	uint32_t tid;
 	uint64_t first[EVENTS_MAX]; /* first period of each event */
 	int fds[EVENTS_MAX];	    /* valid while armed */
+	/* Counts at the edges of the window; 0 where it was armed behind that edge. */
+	uint64_t begin[EVENTS_MAX], end[EVENTS_MAX];
 };
 
 struct interpreter {
@@ -112,6 +114,13 @@ struct totals {
 	uint64_t unknown_threads; /* ended without their CPU time being known */
 	uint64_t arm_refused;
 	bool leader_counted;
+};
+
+/* When samples are wanted: window.c. */
+struct window {
+	bool begun, ended;
+	uint64_t begin_cpu_ns, end_cpu_ns; /* the process's CPU clock then */
+	uint64_t end_ns;
 };
 
 /* What we were started with, for the program to have as well. */
@@ -161,7 +170,9 @@ struct recorder {
 	uint64_t polled_ns, flushed_ns;
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
+	struct window window;
 	bool agent_came;
+	bool root_listed; /* COMMAND's own process record was written */
 	bool disk_full;
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
@@ -170,6 +181,8 @@ struct recorder {
 /* recorder.c */
 uint64_t now_ns(void);
 void note(struct recorder *recorder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void note_what_is_missing(struct recorder *recorder);
 
 /* directory.c */
 int directory_create(const char *path, struct directory *ret_directory, struct errbuf *err);
@@ -203,6 +216,9 @@ void service_stop(struct recorder *recorder);
 /* arming.c: with the lock held */
 void arming_serve(struct recorder *recorder);
 void arming_release(struct recorder *recorder, struct slot *slot);
+void arming_window_begins(struct recorder *recorder);
+void arming_window_ends(struct recorder *recorder);
+void arming_count_living(struct recorder *recorder); /* add to the totals what the window holds */
 
 /* drain.c: with the lock held */
 uint32_t drain_slots_in_use(struct recorder *recorder);
@@ -239,7 +255,16 @@ int definitions_put_process(struct definitions *definitions, const struct proces
 /* threads.c: with the lock held */
 void threads_ended(struct recorder *recorder, struct slot *slot);
 void threads_poll(struct recorder *recorder);
-uint64_t threads_finish(struct recorder *recorder); /* returns unseen_cpu_ns */
+void threads_count_living(struct recorder *recorder); /* add the losses of threads that live */
+void threads_list_root(struct recorder *recorder);    /* once: COMMAND's own process record */
+uint64_t threads_process_cpu_ns(const struct recorder *recorder); /* 0: not known */
+uint64_t threads_finish(struct recorder *recorder);		  /* returns unseen_cpu_ns */
 unsigned int threads_nr_children(const struct recorder *recorder);
+
+/* window.c: they take the lock, but window_settle(), which sets the window's counts in the totals
+ */
+void window_begin(struct recorder *recorder);
+void window_end(struct recorder *recorder);
+void window_settle(struct recorder *recorder);
 
 #endif
