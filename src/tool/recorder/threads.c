@@ -289,9 +289,9 @@ static unsigned int put_foreign(struct recorder *recorder)
 	}
 	if (number)
 		note(recorder,
-		     "%u threads were made in a way that pathprof does not see (raw clone, helpers "
-		     "of libc): listed, but not sampled",
-		     number);
+		     "%u thread%s made in a way that pathprof does not see (raw clone, helpers of "
+		     "libc): listed, but not sampled",
+		     number, number == 1 ? " was" : "s were");
 	return number;
 }
 
@@ -423,9 +423,10 @@ static uint64_t unseen_cpu_ns(struct recorder *recorder)
 	known = recorder->totals.known_cpu_ns;
 	if (recorder->totals.unknown_threads) {
 		note(recorder,
-		     "The CPU time of %llu threads that ended with the process is not known "
+		     "The CPU time of %llu thread%s that ended with the process is not known "
 		     "exactly",
-		     (unsigned long long)recorder->totals.unknown_threads);
+		     (unsigned long long)recorder->totals.unknown_threads,
+		     recorder->totals.unknown_threads == 1 ? "" : "s");
 		return 0;
 	}
 	if (total <= known || total - known < UNSEEN_WORTH_NOTE || total - known < total / 100)
