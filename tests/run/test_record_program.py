@@ -55,6 +55,25 @@ def test_record__what_cannot_be_run(record, tmp_path):
     assert done.returncode in (126, 127) and not directory.exists()
 
 
+def test_record__nothing_is_announced_of_a_command_that_cannot_be_run(record, tmp_path):
+    (tmp_path / "broken").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "broken").chmod(0o755)
+    for command in ["/no/such/program"], [tmp_path / "broken"]:
+        done, _ = record(command)
+        assert "Cannot run" in done.stderr and "sampling" not in done.stderr
+    assert "record: sampling " in record(["true"])[0].stderr
+    assert "record: sampling " not in record(["true"], "-e", "cpu-time")[0].stderr
+    assert "record: sampling " not in record(["true"], "-q")[0].stderr
+
+
+def test_record__a_rate_that_the_tick_cannot_give_is_said(record):
+    done, directory = record(["true"], "-F", "100000")
+    most = round(1e9 / manifest(directory)["tick_ns"])
+    said = done.stderr.splitlines()[0]
+    assert f"at most {most} times a second" in said and "-e cpu-clock" in said
+    assert "not every 10 us" in done.stderr and "e-0" not in done.stderr
+
+
 def test_record__a_command_not_found_leaves_the_former_recording(record):
     record(["true"])
     done, directory = record(["/no/such/program"])
@@ -67,7 +86,8 @@ def test_record__a_command_not_found_leaves_the_former_recording(record):
     ["record"], ["record", "--"], ["record", "-e", "cpu-time", "-e", "cycles", "--", "true"],
     ["record", "-c", "5", "-F", "5", "--", "true"], ["record", "-e", "bogus", "--", "true"],
     ["record", "-e", "context-switches", "--", "true"], ["record", "--memory", "1M", "--", "true"],
-    ["record", "-e", "page-faults", "-F", "9", "--", "true"]])
+    ["record", "-e", "page-faults", "-F", "9", "--", "true"],
+    ["record", "--duration=0", "--", "true"], ["record", "--duration", "0ms", "--", "true"]])
 def test_record__usage_errors_are_2(pathprof, arguments, tmp_path):
     done = pathprof(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -254,3 +274,7 @@ def test_doctor__agrees_with_recording(pathprof, record):
         "pmu", "yama", "seccomp", "rlimit_sigpending", "rlimit_nofile", "rlimit_memlock",
         "babeltrace2", "interpreter"}
     assert record(["true"])[0].returncode == (0 if got["works"] else 125)
+    assert not [c for c in got["checks"] if "No such file" in c["found"]]
+    yama, = [c for c in got["checks"] if c["key"] == "yama"]
+    assert ("no restriction" in yama["found"]) != os.path.exists(
+        "/proc/sys/kernel/yama/ptrace_scope")

@@ -274,16 +274,19 @@ static void release(struct recorder *recorder)
 /* From fork to the zombie. */
 static int run(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 {
+	const struct record_request *request = recorder->request;
 	int code = launch_signals(recorder);
 
 	if (code)
 		return errbuf_set(err, code, "Cannot block signals: %s", strerror(-code));
 	recorder->start_ns = now_ns();
-	recorder->window.begun = !recorder->request->delay_ns;
+	recorder->window.begun = !request->delay_ns;
 	code = launch(recorder, ret_not_run, err);
 	if (code)
 		return code;
 	code = service_start(recorder, err);
+	if (!code && request->tell && request->announcement)
+		request->tell(request->user, request->announcement);
 	if (!code)
 		code = launch_wait(recorder, err);
 	service_stop(recorder);

@@ -49,6 +49,7 @@ struct record_request {
 	 */
 	void (*tell)(void *user, const char *sentence);
 	void *user;
+	const char *announcement; /* told once COMMAND runs; may be NULL */
 };
 
 /* What was recorded; filled also when the program died. */
