@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,14 @@ def wait_until(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def thread_records(directory):
+    """The records of threads in ust/definitions, as dictionaries of numbers."""
+    read = subprocess.run(["babeltrace2", directory / "ust"], capture_output=True, text=True,
+                          timeout=SECONDS, check=True)
+    return [{key: int(value) for key, value in re.findall(r"(\w+) = (\d+)", line)}
+            for line in read.stdout.splitlines() if re.search(r"[ )]thread: ", line)]
 
 
 @pytest.mark.parametrize("command,status", [
@@ -278,3 +287,23 @@ def test_doctor__agrees_with_recording(pathprof, record):
     yama, = [c for c in got["checks"] if c["key"] == "yama"]
     assert ("no restriction" in yama["found"]) != os.path.exists(
         "/proc/sys/kernel/yama/ptrace_scope")
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="no babeltrace2")
+def test_record__images_of_one_process_share_its_leader(record):
+    """Each image leaves a record of the leader; their CPU times are shares of one clock."""
+    burn = "import time\nwhile time.process_time() < {}: pass\n"
+    code = burn.format(0.1) + ("import os, sys\nos.execv(sys.executable, [sys.executable, '-S', "
+                               "'-c', sys.argv[1]])\n")
+    done, directory = record(["sh", "-c", 'exec "$@"', "sh", "/usr/bin/python3", "-S", "-c", code,
+                              burn.format(0.2)], "-e", "cpu-time")
+    assert done.returncode == 0 and "of 1 thread," in done.stderr
+    got = manifest(directory)
+    records = thread_records(directory)
+    assert len(records) == 3  # sh, python3, python3
+    assert {(r["pid"], r["tid"]) for r in records} == {(got["root_pid"], got["root_pid"])}
+    assert records[1]["cpu_ns"] > 50e6 and records[2]["cpu_ns"] > 50e6
+    assert sum(r["cpu_ns"] for r in records) == got["events"][0]["count"]
+    for former, latter in zip(records, records[1:]):
+        assert former["end_ns"] <= latter["start_ns"]
+        assert latter["cpu_ns"] < latter["end_ns"] - former["end_ns"] + got["tick_ns"]
