@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -536,6 +537,69 @@ static void test_flush__discarded_counts_do_not_go_back(void **state)
 	assert_int_equal(read_events("slot_0000", read, 16), 12);
 }
 
+#define BUSY_THREADS 3
+#define BUSY_LIVES   40
+#define BUSY_SAMPLES 1500 /* a packet and a half */
+
+static _Atomic unsigned int busy_left;
+
+/* Threads one after the other, each with so many samples; a real one would count a loss. */
+static void *be_busy(void *argument)
+{
+	for (uint32_t life = 0; life < BUSY_LIVES; life++) {
+		struct slot *slot;
+
+		while (!(slot = slot_claim(&recorder.memory)))
+			sched_yield(); /* the drain frees them */
+		slot_activate(&recorder.memory, slot, 0x7fffffff, 100, 1000);
+		for (uint64_t i = 0; i < BUSY_SAMPLES;) {
+			struct made made = {(i % 3 ? 1000 * i : 1000 * i + (1ull << 27)),
+					    i % 10 ? i : i + (1ull << 40)};
+
+			i += slot_write_sample(&recorder.memory, slot, 0, made.time_ns, 0, 7,
+					       made.count);
+		}
+		slot_end(&recorder.memory, slot, 1ull << 50);
+	}
+	atomic_fetch_sub(&busy_left, 1);
+	return argument;
+}
+
+/* Flushes beside threads that write, fill packets, end, and use packets and slots again. */
+static void test_flush__beside_busy_threads_is_exact(void **state)
+{
+	struct made *read = calloc(BUSY_THREADS * BUSY_LIVES * BUSY_SAMPLES, sizeof(*read));
+	pthread_t threads[BUSY_THREADS];
+	unsigned int number = 0;
+
+	(void)state;
+	assert_non_null(read);
+	atomic_store(&busy_left, BUSY_THREADS);
+	for (unsigned int i = 0; i < BUSY_THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, be_busy, NULL), 0);
+	while (atomic_load(&busy_left))
+		drain_flush(&recorder);
+	for (unsigned int i = 0; i < BUSY_THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	drain_end_image(&recorder, 1ull << 51);
+	for (uint32_t i = 0; i < recorder.slots_seen; i++) {
+		char name[32];
+		unsigned int here;
+
+		snprintf(name, sizeof(name), "slot_%04u", i);
+		here = read_events(name, read, BUSY_THREADS * BUSY_LIVES * BUSY_SAMPLES);
+		/* Whole lives, each in order: a slot's next thread follows the former. */
+		assert_int_equal(here % BUSY_SAMPLES, 0);
+		for (unsigned int k = 0; k < here; k++)
+			assert_int_equal((uint32_t)read[k].count, k % BUSY_SAMPLES);
+		number += here;
+	}
+	assert_int_equal(number, BUSY_THREADS * BUSY_LIVES * BUSY_SAMPLES);
+	assert_int_equal(recorder.totals.samples, number);
+	assert_int_equal(recorder.totals.nr_threads, BUSY_THREADS * BUSY_LIVES);
+	free(read);
+}
+
 static void test_definitions__a_node_is_stored_as_the_format_says(void **state)
 {
 	struct memory *memory = &recorder.memory;
@@ -669,6 +733,7 @@ int main(void)
 		TEST(test_flush__never_overtakes_a_full_packet),
 		TEST(test_flush__a_full_disk_loses_nothing_that_memory_holds),
 		TEST(test_flush__discarded_counts_do_not_go_back),
+		TEST(test_flush__beside_busy_threads_is_exact),
 		TEST(test_definitions__a_node_is_stored_as_the_format_says),
 		TEST(test_definitions__an_uncommitted_code_is_looked_at_again),
 		TEST(test_definitions__wild_offsets_are_survived),
