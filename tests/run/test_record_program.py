@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,14 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
+def thread_records(directory):
+    """The records of threads in ust/definitions, as dictionaries of numbers."""
+    read = subprocess.run(["babeltrace2", directory / "ust"], capture_output=True, text=True,
+                          timeout=SECONDS, check=True)
+    return [{key: int(value) for key, value in re.findall(r"(\w+) = (\d+)", line)}
+            for line in read.stdout.splitlines() if re.search(r"[ )]thread: ", line)]
+
+
 @pytest.mark.parametrize("command,status", [
     (["true"], 0), (["sh", "-c", "exit 3"], 3), (["sh", "-c", "exit 255"], 255),
     (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM),
@@ -55,6 +64,25 @@ def test_record__what_cannot_be_run(record, tmp_path):
     assert done.returncode in (126, 127) and not directory.exists()
 
 
+def test_record__nothing_is_announced_of_a_command_that_cannot_be_run(record, tmp_path):
+    (tmp_path / "broken").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "broken").chmod(0o755)
+    for command in ["/no/such/program"], [tmp_path / "broken"]:
+        done, _ = record(command)
+        assert "Cannot run" in done.stderr and "sampling" not in done.stderr
+    assert "record: sampling " in record(["true"])[0].stderr
+    assert "record: sampling " not in record(["true"], "-e", "cpu-time")[0].stderr
+    assert "record: sampling " not in record(["true"], "-q")[0].stderr
+
+
+def test_record__a_rate_that_the_tick_cannot_give_is_said(record):
+    done, directory = record(["true"], "-F", "100000")
+    most = round(1e9 / manifest(directory)["tick_ns"])
+    said = done.stderr.splitlines()[0]
+    assert f"at most {most} times a second" in said and "-e cpu-clock" in said
+    assert "not every 10 us" in done.stderr and "e-0" not in done.stderr
+
+
 def test_record__a_command_not_found_leaves_the_former_recording(record):
     record(["true"])
     done, directory = record(["/no/such/program"])
@@ -68,7 +96,8 @@ def test_record__a_command_not_found_leaves_the_former_recording(record):
     ["record", "-c", "5", "-F", "5", "--", "true"], ["record", "-e", "bogus", "--", "true"],
     ["record", "-e", "context-switches", "--", "true"], ["record", "--memory", "1M", "--", "true"],
     ["record", "-e", "page-faults", "-F", "9", "--", "true"],
-    ["record", "-c", "0", "--", "true"], ["record", "-F", "0", "--", "true"]])
+    ["record", "-c", "0", "--", "true"], ["record", "-F", "0", "--", "true"],
+    ["record", "--duration=0", "--", "true"], ["record", "--duration", "0ms", "--", "true"]])
 def test_record__usage_errors_are_2(pathprof, arguments, tmp_path):
     done = pathprof(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -257,3 +286,27 @@ def test_doctor__agrees_with_recording(pathprof, record):
         "pmu", "yama", "seccomp", "rlimit_sigpending", "rlimit_nofile", "rlimit_memlock",
         "babeltrace2", "interpreter"}
     assert record(["true"])[0].returncode == (0 if got["works"] else 125)
+    assert not [c for c in got["checks"] if "No such file" in c["found"]]
+    yama, = [c for c in got["checks"] if c["key"] == "yama"]
+    assert ("no restriction" in yama["found"]) != os.path.exists(
+        "/proc/sys/kernel/yama/ptrace_scope")
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="no babeltrace2")
+def test_record__images_of_one_process_share_its_leader(record):
+    """Each image leaves a record of the leader; their CPU times are shares of one clock."""
+    burn = "import time\nwhile time.process_time() < {}: pass\n"
+    code = burn.format(0.1) + ("import os, sys\nos.execv(sys.executable, [sys.executable, '-S', "
+                               "'-c', sys.argv[1]])\n")
+    done, directory = record(["sh", "-c", 'exec "$@"', "sh", "/usr/bin/python3", "-S", "-c", code,
+                              burn.format(0.2)], "-e", "cpu-time")
+    assert done.returncode == 0 and "of 1 thread," in done.stderr
+    got = manifest(directory)
+    records = thread_records(directory)
+    assert len(records) == 3  # sh, python3, python3
+    assert {(r["pid"], r["tid"]) for r in records} == {(got["root_pid"], got["root_pid"])}
+    assert records[1]["cpu_ns"] > 50e6 and records[2]["cpu_ns"] > 50e6
+    assert sum(r["cpu_ns"] for r in records) == got["events"][0]["count"]
+    for former, latter in zip(records, records[1:]):
+        assert former["end_ns"] <= latter["start_ns"]
+        assert latter["cpu_ns"] < latter["end_ns"] - former["end_ns"] + got["tick_ns"]

@@ -15,6 +15,8 @@
 #include "tool/events/events.h"
 #include "tool/recorder/recorder.h"
 
+#define TO_THE_END UINT64_MAX /* no --duration; more than the option can say */
+
 struct record_options {
 	const char *event;
 	const char *directory;
@@ -61,15 +63,29 @@ static void tell(void *user, const char *sentence)
 		complain("record", "%s", sentence);
 }
 
-static void announce(const struct record_options *options, const struct event_choice *event)
+/* What is sampled where the user left that to us; empty where it was said. */
+static void announcement(const struct record_options *options, const struct event_choice *event,
+			 struct errbuf *ret_text)
 {
-	if (!options->event && event->trigger == TRIGGER_CPU_TIMER)
-		complain("record", "sampling %s: %s; choose with -e, see 'pathprof list'",
-			 event->name,
-			 options->frequency ? "-F needs a clock"
-					    : "there is no hardware counter for cycles here");
-	else if (!options->event)
-		complain("record", "sampling %s; choose with -e, see 'pathprof list'", event->name);
+	static const char hint[] = "choose with -e, see 'pathprof list'";
+	double rate = 1e9 / (double)event->period;
+
+	if (options->event)
+		return;
+	if (event->trigger != TRIGGER_CPU_TIMER)
+		errbuf_set(ret_text, 0, "sampling %s; %s", event->name, hint);
+	else if (!options->frequency)
+		errbuf_set(ret_text, 0,
+			   "sampling %s: there is no hardware counter for cycles here; %s",
+			   event->name, hint);
+	else if (rate + 1 < (double)options->frequency)
+		errbuf_set(ret_text, 0,
+			   "sampling %s, which ticks at most %.0f times a second here, not %llu; "
+			   "-e cpu-clock gives that rate",
+			   event->name, rate, (unsigned long long)options->frequency);
+	else
+		errbuf_set(ret_text, 0, "sampling %s, %.4g times a second of it; %s", event->name,
+			   rate, hint);
 }
 
 static int run(const struct record_request *request, const struct common_options *common)
@@ -106,10 +122,34 @@ static int choose(const struct record_options *options, struct event_choice *ret
 	return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/* What the parser cannot see. Returns -1: all is well. */
+static int check_usage(const struct record_options *options, int operands, int argc, char **argv)
+{
+	if (several_events(operands, argv)) {
+		complain("record", "one -e only: this version records one event at a time");
+		return EXIT_USAGE;
+	}
+	if (operands >= argc) {
+		complain("record", "no COMMAND was given; see pathprof record --help");
+		return EXIT_USAGE;
+	}
+	if (!options->duration_ns) {
+		complain("record", "--duration takes a time above 0; without it COMMAND is "
+				   "recorded to its end");
+		return EXIT_USAGE;
+	}
+	if (options->memory_bytes < RECORD_MEMORY_MIN) {
+		complain("record", "--memory takes %llu MiB or more", RECORD_MEMORY_MIN >> 20);
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct record_options options = {.directory = RECORDING_DIRECTORY,
-					 .memory_bytes = RECORD_MEMORY_DEFAULT};
+					 .memory_bytes = RECORD_MEMORY_DEFAULT,
+					 .duration_ns = TO_THE_END};
 	const struct option_spec table[] = {
 		{'e', "event", OPTION_STRING, "EVENT",
 		 "what to sample: cpu-time or a name of 'pathprof list'; :u counts user mode only",
@@ -138,6 +178,7 @@ int cmd_record(int argc, char **argv)
 					     .options = table,
 					     .stop_at_operand = true};
 	struct common_options common = {0};
+	struct errbuf said = {0};
 	struct event_choice event;
 	struct record_request request;
 	int operands, status;
@@ -145,31 +186,23 @@ int cmd_record(int argc, char **argv)
 	status = options_parse(&command, argc, argv, &common, &operands);
 	if (status >= 0)
 		return status;
-	if (several_events(operands, argv)) {
-		complain("record", "one -e only: this version records one event at a time");
-		return EXIT_USAGE;
-	}
-	if (operands >= argc) {
-		complain("record", "no COMMAND was given; see pathprof record --help");
-		return EXIT_USAGE;
-	}
-	if (options.memory_bytes < RECORD_MEMORY_MIN) {
-		complain("record", "--memory takes %llu MiB or more", RECORD_MEMORY_MIN >> 20);
-		return EXIT_USAGE;
-	}
+	status = check_usage(&options, operands, argc, argv);
+	if (status >= 0)
+		return status;
 	status = choose(&options, &event);
 	if (status >= 0)
 		return status;
-	if (!common.quiet)
-		announce(&options, &event);
-	request = (struct record_request){.command = argv + operands,
-					  .directory = options.directory,
-					  .events = &event,
-					  .nr_events = 1,
-					  .memory_bytes = options.memory_bytes,
-					  .delay_ns = options.delay_ns,
-					  .duration_ns = options.duration_ns,
-					  .tell = tell,
-					  .user = &common};
+	announcement(&options, &event, &said);
+	request = (struct record_request){
+		.command = argv + operands,
+		.directory = options.directory,
+		.events = &event,
+		.nr_events = 1,
+		.memory_bytes = options.memory_bytes,
+		.delay_ns = options.delay_ns,
+		.duration_ns = options.duration_ns == TO_THE_END ? 0 : options.duration_ns,
+		.tell = tell,
+		.user = &common,
+		.announcement = said.text[0] ? said.text : NULL};
 	return run(&request, &common);
 }

@@ -75,6 +75,26 @@ static void check_paranoid(check_fn fn, void *user)
 	say(&check, fn, user);
 }
 
+/* Why an event cannot be opened, in a few words; the knob has the sentence. */
+static const char *why_not(int code)
+{
+	switch (-code) {
+	case ENOENT:
+	case EOPNOTSUPP:
+	case ENODEV:
+		return "none on this machine";
+	case EACCES:
+		return "not permitted for this user";
+	case EPERM:
+	case ENOSYS:
+		return "forbidden here";
+	case EINVAL:
+		return "refused by this kernel";
+	default:
+		return strerror(-code);
+	}
+}
+
 /* One perf event, tried by opening it. */
 static bool check_event(struct check *check, struct perf_kind kind, const char *name, check_fn fn,
 			void *user)
@@ -85,7 +105,7 @@ static bool check_event(struct check *check, struct perf_kind kind, const char *
 	check->result = code ? CHECK_NO : CHECK_OK;
 	if (code) {
 		perf_explain(code, name, &err);
-		snprintf(check->found, sizeof(check->found), "%s", strerror(-code));
+		snprintf(check->found, sizeof(check->found), "%s", why_not(code));
 		snprintf(check->knob, sizeof(check->knob), "%.250s", err.text);
 	} else {
 		snprintf(check->found, sizeof(check->found), "%s",
@@ -153,7 +173,7 @@ static void check_yama(check_fn fn, void *user)
 
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0) {
 		check.result = CHECK_OK;
-		snprintf(check.found, sizeof(check.found), "not here");
+		snprintf(check.found, sizeof(check.found), "absent: no restriction");
 	} else {
 		long scope = strtol(text, NULL, 10);
 

@@ -50,6 +50,18 @@ const char *event_trigger_name(enum trigger trigger)
 	}
 }
 
+const char *event_time_text(uint64_t ns, char text[EVENT_TIME_BYTES])
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	double value = (double)ns;
+	size_t unit = 0;
+
+	for (; value >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+		value /= 1000;
+	snprintf(text, EVENT_TIME_BYTES, "%.4g %s", value, units[unit]);
+	return text;
+}
+
 uint64_t event_default_period(const struct perf_kind *kind)
 {
 	if (kind->type == PERF_TYPE_HARDWARE) {
@@ -97,6 +109,7 @@ static int choose_cpu_time(const struct event_request *request, uint32_t tick_ns
 			   struct event_choice *choice, struct errbuf *err)
 {
 	int code = asked_period(request, true, &choice->period, err);
+	char tick[EVENT_TIME_BYTES], asked[EVENT_TIME_BYTES];
 
 	if (code)
 		return code;
@@ -105,11 +118,12 @@ static int choose_cpu_time(const struct event_request *request, uint32_t tick_ns
 	choice->trigger = TRIGGER_CPU_TIMER;
 	choice->min_gap_ns = 0; /* the tick limits it */
 	if (choice->period && choice->period < tick_ns)
-		add_note(
-			choice,
-			"%s is sampled every %.3g ms, the scheduler's tick, not every %.3g ms: CPU "
-			"timers expire no oftener; -e cpu-clock does where perf events are allowed",
-			EVENT_CPU_TIME, tick_ns / 1e6, (double)choice->period / 1e6);
+		add_note(choice,
+			 "%s is sampled every %s, not every %s: a CPU timer expires on the "
+			 "scheduler's tick, at most %.0f times a second here; -e cpu-clock gives "
+			 "that rate where perf events are allowed",
+			 EVENT_CPU_TIME, event_time_text(tick_ns, tick),
+			 event_time_text(choice->period, asked), 1e9 / tick_ns);
 	if (choice->period < tick_ns)
 		choice->period = tick_ns;
 	add_note(choice, "Waiting is not seen: only CPU time is sampled");

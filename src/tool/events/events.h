@@ -67,6 +67,11 @@ uint64_t event_default_period(const struct perf_kind *kind);
 int event_choose(const struct event_request *request, uint32_t tick_ns,
 		 struct event_choice *ret_choice, struct errbuf *err);
 
+#define EVENT_TIME_BYTES 32
+
+/** event_time_text - nanoseconds for people: "1 ns", "30 us", "4 ms". Returns @text. */
+const char *event_time_text(uint64_t ns, char text[EVENT_TIME_BYTES]);
+
 /** event_trigger_name - "cpu-timer", "perf-sigtrap", "manual" */
 const char *event_trigger_name(enum trigger trigger);
 

@@ -104,11 +104,27 @@ static void test_choose__cpu_time_never_goes_below_the_tick(void **state)
 	assert_true(noted("Waiting is not seen"));
 	assert_int_equal(choose("cpu-time", 0, 1000), 0);
 	assert_int_equal(choice.period, TICK_NS);
-	assert_true(noted("tick"));
+	assert_true(noted("every 4 ms, not every 1 ms"));
+	assert_true(noted("250 times a second"));
+	assert_int_equal(choose("cpu-time", 1, 0), 0);
+	assert_true(noted("every 4 ms, not every 1 ns"));
 	assert_int_equal(choose("cpu-time", 0, 100), 0);
 	assert_int_equal(choice.period, 10000000);
 	assert_int_equal(choose("cpu-time", 7000000, 0), 0);
 	assert_int_equal(choice.period, 7000000);
+}
+
+static void test_time_text__has_a_unit_that_fits(void **state)
+{
+	char text[EVENT_TIME_BYTES];
+
+	(void)state;
+	assert_string_equal(event_time_text(1, text), "1 ns");
+	assert_string_equal(event_time_text(999, text), "999 ns");
+	assert_string_equal(event_time_text(30000, text), "30 us");
+	assert_string_equal(event_time_text(4000000, text), "4 ms");
+	assert_string_equal(event_time_text(1500000000, text), "1.5 s");
+	assert_string_equal(event_time_text(5000000000000ull, text), "5000 s");
 }
 
 static void test_choose__period_and_frequency_together_are_usage(void **state)
@@ -197,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_encode__refuses_what_waiting_threads_do),
 		cmocka_unit_test(test_encode__unknown_names_are_named),
 		cmocka_unit_test(test_choose__cpu_time_never_goes_below_the_tick),
+		cmocka_unit_test(test_time_text__has_a_unit_that_fits),
 		cmocka_unit_test(test_choose__period_and_frequency_together_are_usage),
 		cmocka_unit_test(test_choose__software_events_where_allowed),
 		cmocka_unit_test(test_choose__default_follows_the_pmu),

@@ -82,6 +82,8 @@ static void arm(struct recorder *recorder, struct slot *slot, struct shadow *sha
 		close_events(shadow); /* asked again: its former events are of no use to it */
 	code = open_events(recorder, slot, shadow);
 	shadow->armed = true;
+	memset(shadow->begin, 0, sizeof(shadow->begin));
+	memset(shadow->end, 0, sizeof(shadow->end));
 	if (!code) {
 		answer(slot, ARM_ARMED);
 		return;
@@ -156,14 +158,19 @@ static uint64_t accounted(const struct slot *slot)
 	return number;
 }
 
-static void settle(struct recorder *recorder, struct slot *slot, uint32_t index, uint64_t first,
-		   uint64_t count)
+static void settle(struct recorder *recorder, struct slot *slot, uint32_t index, uint64_t count)
 {
 	const struct event_choice *event = &recorder->request->events[index];
-	uint64_t due = overflows(event, count, first);
+	const struct shadow *shadow = &recorder->shadows[slot_index(&recorder->memory, slot)];
 	uint64_t seen = atomic_load_explicit(&slot->samples[index], memory_order_relaxed);
+	uint64_t first = shadow->first[index], begin = shadow->begin[index], due;
 
-	recorder->totals.event_count[index] += count;
+	if (recorder->window.ended)
+		count = shadow->end[index];
+	if (!recorder->window.begun || count < begin)
+		return;
+	due = overflows(event, count, first) - overflows(event, begin, first);
+	recorder->totals.event_count[index] += count - begin;
 	/* With several events the slot's losses belong to nobody in particular. A clock's count is
 	 * time while its overflows are a timer's, so it tells nothing exact. */
 	if (recorder->request->nr_events > 1 || !strcmp(event->unit, "ns"))
@@ -184,7 +191,43 @@ void arming_release(struct recorder *recorder, struct slot *slot)
 		return;
 	for (uint32_t i = 0; i < recorder->request->nr_events; i++) {
 		if (shadow->fds[i] >= 0 && !perf_count(shadow->fds[i], &count))
-			settle(recorder, slot, i, shadow->first[i], count);
+			settle(recorder, slot, i, count);
 	}
 	close_events(shadow);
+}
+
+static void read_counts(struct recorder *recorder, bool end)
+{
+	for (uint32_t i = 0; i < recorder->slots_seen; i++) {
+		struct shadow *shadow = &recorder->shadows[i];
+
+		for (uint32_t e = 0; shadow->armed && e < recorder->request->nr_events; e++) {
+			if (shadow->fds[e] >= 0)
+				(void)perf_count(shadow->fds[e],
+						 end ? &shadow->end[e] : &shadow->begin[e]);
+		}
+	}
+}
+
+void arming_window_begins(struct recorder *recorder)
+{
+	read_counts(recorder, false);
+}
+
+void arming_window_ends(struct recorder *recorder)
+{
+	read_counts(recorder, true);
+}
+
+void arming_count_living(struct recorder *recorder)
+{
+	for (uint32_t i = 0; i < recorder->slots_seen; i++) {
+		const struct shadow *shadow = &recorder->shadows[i];
+
+		for (uint32_t e = 0; shadow->armed && e < recorder->request->nr_events; e++) {
+			if (shadow->end[e] > shadow->begin[e])
+				recorder->totals.event_count[e] +=
+					shadow->end[e] - shadow->begin[e];
+		}
+	}
 }

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -49,6 +50,7 @@ static int set_up(void **state)
 		return -1;
 	recorder.shadows = calloc(sizes.nr_slots, sizeof(*recorder.shadows));
 	recorder.indices = calloc(sizes.nr_packets, sizeof(*recorder.indices));
+	recorder.written = calloc(sizes.nr_packets, sizeof(*recorder.written));
 	recorder.ended = calloc(sizes.nr_slots, sizeof(*recorder.ended));
 	return 0;
 }
@@ -66,6 +68,7 @@ static int tear_down(void **state)
 	close(recorder.memory_fd);
 	free(recorder.shadows);
 	free(recorder.indices);
+	free(recorder.written);
 	free(recorder.ended);
 	snprintf(command, sizeof(command), "rm -rf '%s'", base);
 	return system(command);
@@ -270,6 +273,333 @@ static void test_drain__definitions_are_kept_over_a_full_disk(void **state)
 	assert_int_equal(recorder.totals.samples, packet_samples());
 }
 
+/* One event as it was made, or as it stands in a file. */
+struct made {
+	uint64_t time_ns, count;
+};
+
+static void write_made(struct slot *slot, const struct made *made, unsigned int number)
+{
+	for (unsigned int i = 0; i < number; i++)
+		assert_true(slot_write_sample(&recorder.memory, slot, 0, made[i].time_ns, 0, 7,
+					      made[i].count));
+}
+
+/*
+ * The events of a stream, read as the format says, each packet by itself; returns their number.
+ * Packets must be numbered from 0 and their times and losses not go back.
+ */
+static unsigned int read_events(const char *name, struct made *ret_made, unsigned int room)
+{
+	uint8_t *bytes;
+	size_t length = read_file(name, &bytes), at = 0;
+	uint64_t packets = 0, end_ns = 0, discarded = 0;
+	unsigned int number = 0;
+
+	while (at < length) {
+		size_t end;
+		struct ctf_packet_prefix prefix;
+		uint64_t time_ns;
+
+		memcpy(&prefix, bytes + at, sizeof(prefix));
+		assert_int_equal(prefix.packet_seq_num, packets++);
+		assert_true(prefix.timestamp_begin >= end_ns);
+		assert_true(prefix.events_discarded >= discarded);
+		end_ns = prefix.timestamp_end;
+		discarded = prefix.events_discarded;
+		time_ns = prefix.timestamp_begin;
+		end = at + prefix.packet_bits / 8;
+		at += sizeof(prefix);
+		assert_true(at < end);
+		while (at < end) {
+			uint32_t id, native;
+
+			memcpy(&id, bytes + at, 4);
+			if ((id & 31) == 31) {
+				memcpy(&id, bytes + at + 1, 4);
+				memcpy(&time_ns, bytes + at + 5, 8);
+				at += 13;
+			} else {
+				uint64_t low = id >> 5, mask = (1u << 27) - 1;
+
+				low |= time_ns & ~mask;
+				time_ns = low < time_ns ? low + mask + 1 : low;
+				id &= 31;
+				at += 4;
+			}
+			assert_true(id < 2 && number < room);
+			memcpy(&native, bytes + at + 4, 4);
+			assert_int_equal(native, 7);
+			ret_made[number] = (struct made){.time_ns = time_ns};
+			memcpy(&ret_made[number++].count, bytes + at + 8, id ? 8 : 4);
+			at += id ? 16 : 12;
+		}
+		assert_int_equal(at, end);
+		assert_int_equal(end_ns, time_ns);
+	}
+	free(bytes);
+	return number;
+}
+
+/* Neighbours near and far, also where the short header's 27 bits turn over; wide counts. */
+static const struct made varied[] = {
+	{(5ull << 27) - 20, 1},
+	{(5ull << 27) - 20, 1ull << 40},
+	{(5ull << 27) - 1, 2},
+	{(5ull << 27), 3},
+	{(6ull << 27) - 1, 4},
+	{(7ull << 27) - 1, 5ull << 33},
+	{(9ull << 27) + 1, 6},
+	{(9ull << 27) + 1, 1ull << 35},
+	{1ull << 50, 7},
+	{(1ull << 50) + 10, UINT32_MAX},
+	{(1ull << 50) + 10, UINT32_MAX + 1ull},
+};
+#define NR_VARIED (sizeof(varied) / sizeof(varied[0]))
+
+static void check_varied(unsigned int number)
+{
+	struct made read[NR_VARIED + 1];
+
+	assert_int_equal(read_events("slot_0000", read, NR_VARIED + 1), number);
+	assert_memory_equal(read, varied, number * sizeof(varied[0]));
+}
+
+static void test_flush__parts_at_every_boundary_are_one_stream(void **state)
+{
+	for (unsigned int first = 0; first <= NR_VARIED; first++) {
+		for (unsigned int second = first; second <= NR_VARIED; second++) {
+			struct slot *slot = start_thread(41);
+
+			write_made(slot, varied, first);
+			drain_flush(&recorder);
+			check_varied(first);
+			write_made(slot, varied + first, second - first);
+			drain_flush(&recorder);
+			drain_flush(&recorder); /* nothing came: nothing is written */
+			check_varied(second);
+			write_made(slot, varied + second, (unsigned int)NR_VARIED - second);
+			slot_end(&recorder.memory, slot, 1ull << 51);
+			drain_round(&recorder);
+			check_varied(NR_VARIED);
+			assert_int_equal(recorder.totals.samples, NR_VARIED);
+			assert_int_equal(tear_down(state), 0);
+			assert_int_equal(set_up(state), 0);
+		}
+	}
+}
+
+/* As each event of the program's may be cut short by what is flushed. */
+static void test_parts__are_of_whole_events_alone(void **state)
+{
+	uint8_t bytes[4 * CTF_SAMPLE_MAX_BYTES] = {0};
+	uint32_t at = 16, whole[4], number = 0;
+	uint64_t previous = 1000;
+	const struct made *made = &varied[3];
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		at += (uint32_t)ctf_put_sample(bytes + at, 0, made[i].time_ns, previous, 0, 7,
+					       made[i].count);
+		previous = made[i].time_ns;
+		whole[i] = at;
+	}
+	for (uint32_t to = 16; to <= at; to++) {
+		struct part part = {.end = 16, .last_ns = 1000};
+
+		number += number < 4 && to == whole[number];
+		part_measure(bytes, to, 1, &part);
+		assert_int_equal(part.samples, number);
+		assert_int_equal(part.end, number ? whole[number - 1] : 16);
+		assert_int_equal(part.last_ns, number ? made[number - 1].time_ns : 1000);
+	}
+	/* An id that is no event's ends it, in the short form and in the long one. */
+	for (unsigned int i = 0; i < 4; i++) {
+		struct part part = {.end = 16, .last_ns = 1000};
+		uint8_t *id = bytes + (i ? whole[i - 1] : 16);
+		bool extended = (*id & 31) == 31;
+		uint8_t before = id[extended];
+
+		id[extended] = extended ? 2 : (uint8_t)((before & ~31) | 2);
+		part_measure(bytes, at, 1, &part);
+		id[extended] = before;
+		assert_int_equal(part.samples, i);
+	}
+}
+
+static void test_flush__a_packet_that_others_use_again_begins_anew(void **state)
+{
+	struct made read[8];
+	struct slot *slot, *other;
+
+	(void)state;
+	slot = start_thread(41);
+	other = start_thread(42);
+	write_made(slot, varied, 3);
+	drain_flush(&recorder);
+	slot_end(&recorder.memory, slot, 1ull << 51); /* nothing came after the flush */
+	drain_round(&recorder);
+	write_made(other, varied, 2); /* into the packet that was freed last */
+	drain_flush(&recorder);
+	write_made(other, varied + 2, 2);
+	slot = start_thread(43); /* in the first one's slot, and stream */
+	write_made(slot, varied + 3, 1);
+	drain_flush(&recorder);
+	drain_end_image(&recorder, 1ull << 51);
+	assert_int_equal(read_events("slot_0001", read, 8), 4);
+	assert_memory_equal(read, varied, 4 * sizeof(varied[0]));
+	assert_int_equal(read_events("slot_0000", read, 8), 4);
+	assert_memory_equal(read, varied, 4 * sizeof(varied[0]));
+	assert_int_equal(recorder.totals.samples, 8);
+}
+
+/* Full packets, flushes in between, and a thread that does so again and again. */
+static void test_flush__full_packets_follow_their_parts(void **state)
+{
+	struct slot *slot = start_thread(41);
+	unsigned int each = packet_samples(), made = 0;
+	struct made *read = calloc(4 * each, sizeof(*read));
+
+	(void)state;
+	assert_non_null(read);
+	for (unsigned int steps = each / 7; made + steps < 3 * each; made += steps) {
+		tick(slot, steps);
+		drain_flush(&recorder);
+		assert_int_equal(read_events("slot_0000", read, 4 * each), made + steps);
+	}
+	drain_end_image(&recorder, 1ull << 51);
+	assert_int_equal(read_events("slot_0000", read, 4 * each), made);
+	assert_int_equal(recorder.totals.samples, made);
+	free(read);
+}
+
+/* A flush between a full packet and its drain must not overtake it. */
+static void test_flush__never_overtakes_a_full_packet(void **state)
+{
+	struct slot *slot = start_thread(41);
+	struct packet_control *packet;
+	uint32_t seq;
+	uint64_t samples;
+
+	(void)state;
+	tick(slot, 5);
+	packet = slot_open_packet(&recorder.memory, slot);
+	seq = packet->seq;
+	packet->seq = seq + 1; /* as if the one before it came too late for the round */
+	drain_flush(&recorder);
+	assert_int_equal(count_packets("slot_0000", &samples), 0);
+	packet->seq = seq;
+	drain_flush(&recorder);
+	assert_int_equal(count_packets("slot_0000", &samples), 1);
+	assert_int_equal(samples, 5);
+}
+
+static void test_flush__a_full_disk_loses_nothing_that_memory_holds(void **state)
+{
+	struct made read[32];
+	struct slot *slot = start_thread(41);
+
+	(void)state;
+	tick(slot, 5);
+	limit_files(10);
+	drain_flush(&recorder);
+	limit_files(RLIM_INFINITY);
+	assert_int_equal(recorder.totals.lost[LOSS_DISK], 0);
+	assert_int_equal(recorder.totals.samples, 0);
+	tick(slot, 5);
+	drain_flush(&recorder);
+	tick(slot, 5);
+	limit_files(10);
+	drain_end_image(&recorder, 9000);
+	limit_files(RLIM_INFINITY);
+	assert_int_equal(read_events("slot_0000", read, 32), 10);
+	assert_int_equal(recorder.totals.lost[LOSS_DISK], 5);
+	assert_int_equal(recorder.totals.samples, 10);
+}
+
+/* Losses are as of the packet's opening in all of its parts, so never go back. */
+static void test_flush__discarded_counts_do_not_go_back(void **state)
+{
+	struct made read[16];
+	struct slot *slot = start_thread(41);
+
+	(void)state;
+	for (unsigned int i = 0; i < 6; i++) {
+		slot_lose(slot, LOSS_THROTTLED, 3);
+		tick(slot, 2);
+		drain_flush(&recorder);
+		if (i == 2) {
+			slot_end(&recorder.memory, slot, 9000);
+			drain_round(&recorder);
+			slot = start_thread(42);
+		}
+	}
+	assert_int_equal(read_events("slot_0000", read, 16), 12);
+}
+
+#define BUSY_THREADS 3
+#define BUSY_LIVES   40
+#define BUSY_SAMPLES 1500 /* a packet and a half */
+
+static _Atomic unsigned int busy_left;
+
+/* Threads one after the other, each with so many samples; a real one would count a loss. */
+static void *be_busy(void *argument)
+{
+	for (uint32_t life = 0; life < BUSY_LIVES; life++) {
+		struct slot *slot;
+
+		while (!(slot = slot_claim(&recorder.memory)))
+			sched_yield(); /* the drain frees them */
+		slot_activate(&recorder.memory, slot, 0x7fffffff, 100, 1000);
+		for (uint64_t i = 0; i < BUSY_SAMPLES;) {
+			struct made made = {(i % 3 ? 1000 * i : 1000 * i + (1ull << 27)),
+					    i % 10 ? i : i + (1ull << 40)};
+
+			i += slot_write_sample(&recorder.memory, slot, 0, made.time_ns, 0, 7,
+					       made.count);
+		}
+		slot_end(&recorder.memory, slot, 1ull << 50);
+	}
+	atomic_fetch_sub(&busy_left, 1);
+	return argument;
+}
+
+/* Flushes beside threads that write, fill packets, end, and use packets and slots again. */
+static void test_flush__beside_busy_threads_is_exact(void **state)
+{
+	struct made *read = calloc(BUSY_THREADS * BUSY_LIVES * BUSY_SAMPLES, sizeof(*read));
+	pthread_t threads[BUSY_THREADS];
+	unsigned int number = 0;
+
+	(void)state;
+	assert_non_null(read);
+	atomic_store(&busy_left, BUSY_THREADS);
+	for (unsigned int i = 0; i < BUSY_THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, be_busy, NULL), 0);
+	while (atomic_load(&busy_left))
+		drain_flush(&recorder);
+	for (unsigned int i = 0; i < BUSY_THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	drain_end_image(&recorder, 1ull << 51);
+	for (uint32_t i = 0; i < recorder.slots_seen; i++) {
+		char name[32];
+		unsigned int here;
+
+		snprintf(name, sizeof(name), "slot_%04u", i);
+		here = read_events(name, read, BUSY_THREADS * BUSY_LIVES * BUSY_SAMPLES);
+		/* Whole lives, each in order: a slot's next thread follows the former. */
+		assert_int_equal(here % BUSY_SAMPLES, 0);
+		for (unsigned int k = 0; k < here; k++)
+			assert_int_equal((uint32_t)read[k].count, k % BUSY_SAMPLES);
+		number += here;
+	}
+	assert_int_equal(number, BUSY_THREADS * BUSY_LIVES * BUSY_SAMPLES);
+	assert_int_equal(recorder.totals.samples, number);
+	assert_int_equal(recorder.totals.nr_threads, BUSY_THREADS * BUSY_LIVES);
+	free(read);
+}
+
 static void test_definitions__a_node_is_stored_as_the_format_says(void **state)
 {
 	struct memory *memory = &recorder.memory;
@@ -396,6 +726,14 @@ int main(void)
 		TEST(test_drain__a_full_disk_cuts_at_a_packet_and_counts),
 		TEST(test_drain__a_disk_full_from_the_start_leaves_no_empty_stream),
 		TEST(test_drain__definitions_are_kept_over_a_full_disk),
+		TEST(test_flush__parts_at_every_boundary_are_one_stream),
+		TEST(test_parts__are_of_whole_events_alone),
+		TEST(test_flush__a_packet_that_others_use_again_begins_anew),
+		TEST(test_flush__full_packets_follow_their_parts),
+		TEST(test_flush__never_overtakes_a_full_packet),
+		TEST(test_flush__a_full_disk_loses_nothing_that_memory_holds),
+		TEST(test_flush__discarded_counts_do_not_go_back),
+		TEST(test_flush__beside_busy_threads_is_exact),
 		TEST(test_definitions__a_node_is_stored_as_the_format_says),
 		TEST(test_definitions__an_uncommitted_code_is_looked_at_again),
 		TEST(test_definitions__wild_offsets_are_survived),

@@ -156,21 +156,20 @@ static void set_timer(int fd, uint64_t ns)
 static void turn(struct recorder *recorder, int fd)
 {
 	const struct record_request *request = recorder->request;
-	_Atomic uint32_t *recording = &recorder->memory.header->recording;
 	uint64_t expirations;
 
 	if (read(fd, &expirations, sizeof(expirations)) != sizeof(expirations))
 		return;
-	if (!atomic_load(recording)) {
-		atomic_store(recording, 1);
+	if (!recorder->window.begun) {
+		window_begin(recorder);
 		if (request->duration_ns)
 			set_timer(fd, request->duration_ns);
 		return;
 	}
-	atomic_store(recording, 0);
+	window_end(recorder);
 	if (request->tell)
-		request->tell(request->user,
-			      "the duration is over: nothing more is sampled; the program goes on");
+		request->tell(request->user, "the duration is over: the recording is complete and "
+					     "can be read; the program goes on");
 }
 
 static int start_timer(const struct recorder *recorder)

@@ -7,6 +7,9 @@
  *   COMMAND is dead, but a zombie: its threads' last packets, records, counts from /proc
  *   manifest (complete: true); reap
  *
+ * When --duration is over all but the reaping is done as far as it can be (window.c), and again at
+ * the end.
+ *
  * Nothing of the user's is touched before the command is known to exist.
  */
 #include "tool/recorder/recorder_types.h"
@@ -150,8 +153,9 @@ static int make_memory(struct recorder *recorder, struct errbuf *err)
 		return code;
 	recorder->shadows = calloc(sizes.nr_slots, sizeof(*recorder->shadows));
 	recorder->indices = calloc(sizes.nr_packets, sizeof(*recorder->indices));
+	recorder->written = calloc(sizes.nr_packets, sizeof(*recorder->written));
 	recorder->ended = calloc(sizes.nr_slots, sizeof(*recorder->ended));
-	if (!recorder->shadows || !recorder->indices || !recorder->ended)
+	if (!recorder->shadows || !recorder->indices || !recorder->written || !recorder->ended)
 		return errbuf_set(err, -ENOMEM, "Out of memory");
 	memory_prefault(&recorder->memory, PREFAULT_PAGES);
 	fill_header(recorder);
@@ -189,7 +193,7 @@ static void read_exit_status(struct recorder *recorder)
 	recorder->exit_status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-static void note_what_is_missing(struct recorder *recorder)
+void note_what_is_missing(struct recorder *recorder)
 {
 	const char *name = recorder->request->command[0];
 
@@ -218,6 +222,7 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	read_exit_status(recorder);
 	drain_end_image(recorder, recorder->end_ns);
 	*ret_unseen_cpu_ns = threads_finish(recorder);
+	window_settle(recorder);
 	note_what_is_missing(recorder);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
@@ -254,6 +259,7 @@ static void release(struct recorder *recorder)
 	definitions_release(&recorder->definitions);
 	free(recorder->shadows);
 	free(recorder->indices);
+	free(recorder->written);
 	free(recorder->ended);
 	for (unsigned int i = 0; i < recorder->nr_notes; i++)
 		free(recorder->notes[i]);
@@ -268,15 +274,19 @@ static void release(struct recorder *recorder)
 /* From fork to the zombie. */
 static int run(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 {
+	const struct record_request *request = recorder->request;
 	int code = launch_signals(recorder);
 
 	if (code)
 		return errbuf_set(err, code, "Cannot block signals: %s", strerror(-code));
 	recorder->start_ns = now_ns();
+	recorder->window.begun = !request->delay_ns;
 	code = launch(recorder, ret_not_run, err);
 	if (code)
 		return code;
 	code = service_start(recorder, err);
+	if (!code && request->tell && request->announcement)
+		request->tell(request->user, request->announcement);
 	if (!code)
 		code = launch_wait(recorder, err);
 	service_stop(recorder);

@@ -11,9 +11,11 @@
  * meet.c         the sockets on which agents say hello
  * service.c      the thread that serves the memory
  * arming.c       perf events for threads
- * drain.c        packets to stream files
+ * drain.c        packets to stream files, also before they are full
+ * parts.c        the events of a packet that is written in parts
  * definitions.c  codes, nodes, threads, processes to ust/definitions
  * threads.c      the ends of threads and of the process; threads and children nobody announced
+ * window.c       --delay and --duration
  * summary.c      what the user is told at the end
  */
 #ifndef PATHPROF_TOOL_RECORDER_RECORDER_H
@@ -47,6 +49,7 @@ struct record_request {
 	 */
 	void (*tell)(void *user, const char *sentence);
 	void *user;
+	const char *announcement; /* told once COMMAND runs; may be NULL */
 };
 
 /* What was recorded; filled also when the program died. */

@@ -27,6 +27,7 @@
 #define POLL_NS		 250000000ull  /* heartbeat, and looks into /proc; at first */
 #define POLL_SLOW_NS	 1000000000ull /* later: a look costs some 0.1 ms, samples 1 ms a second */
 #define POLL_SETTLED_NS	 2000000000ull /* from the start of the recording */
+#define FLUSH_NS	 5000000000ull /* packets that are not full: what a killed recorder loses */
 
 struct directory {
 	char path[PATH_MAX]; /* absolute */
@@ -51,13 +52,31 @@ struct definitions {
 	uint64_t nr_nodes, nr_codes;
 };
 
+/* A run of whole events of a packet in memory: parts.c. */
+struct part {
+	uint32_t end;	  /* offset in the CTF packet */
+	uint32_t samples; /* events in it */
+	uint64_t last_ns; /* time of its last event */
+};
+
+/* How much of a packet is in its stream already. Zero: nothing. */
+struct packet_written {
+	struct part part;
+	uint32_t slot, seq; /* whose packet that was */
+	uint32_t due;	    /* committed bytes when a flush came by */
+};
+
 /* The recorder's own side of a slot. */
 struct shadow {
 	uint64_t file_bytes; /* of the slot's stream */
+	uint32_t next_seq;   /* the agent's number of the first packet that is not finished */
+	uint64_t more_parts; /* packets in the stream beyond those the agent numbered */
 	bool armed;
 	uint32_t tid;
 	uint64_t first[EVENTS_MAX]; /* first period of each event */
 	int fds[EVENTS_MAX];	    /* valid while armed */
+	/* Counts at the edges of the window; 0 where it was armed behind that edge. */
+	uint64_t begin[EVENTS_MAX], end[EVENTS_MAX];
 };
 
 struct interpreter {
@@ -97,6 +116,13 @@ struct totals {
 	bool leader_counted;
 };
 
+/* When samples are wanted: window.c. */
+struct window {
+	bool begun, ended;
+	uint64_t begin_cpu_ns, end_cpu_ns; /* the process's CPU clock then */
+	uint64_t end_ns;
+};
+
 /* What we were started with, for the program to have as well. */
 struct inherited {
 	sigset_t mask;
@@ -129,9 +155,10 @@ struct recorder {
 	struct memory memory;
 	int memory_fd;
 	struct shadow *shadows;
-	uint32_t slots_seen; /* slots below may be in use */
-	uint32_t *indices;   /* room for all packets */
-	uint32_t *ended;     /* room for all slots */
+	uint32_t slots_seen;		/* slots below may be in use */
+	uint32_t *indices;		/* room for all packets */
+	struct packet_written *written; /* one for each packet */
+	uint32_t *ended;		/* room for all slots */
 	struct definitions definitions;
 	struct totals totals;
 	struct interpreter interpreters[INTERPRETERS_MAX];
@@ -140,10 +167,12 @@ struct recorder {
 	unsigned int nr_foreign;
 	struct child children[CHILDREN_MAX];
 	unsigned int nr_children;
-	uint64_t polled_ns;
+	uint64_t polled_ns, flushed_ns;
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
+	struct window window;
 	bool agent_came;
+	bool root_listed; /* COMMAND's own process record was written */
 	bool disk_full;
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
@@ -152,6 +181,8 @@ struct recorder {
 /* recorder.c */
 uint64_t now_ns(void);
 void note(struct recorder *recorder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void note_what_is_missing(struct recorder *recorder);
 
 /* directory.c */
 int directory_create(const char *path, struct directory *ret_directory, struct errbuf *err);
@@ -185,12 +216,22 @@ void service_stop(struct recorder *recorder);
 /* arming.c: with the lock held */
 void arming_serve(struct recorder *recorder);
 void arming_release(struct recorder *recorder, struct slot *slot);
+void arming_window_begins(struct recorder *recorder);
+void arming_window_ends(struct recorder *recorder);
+void arming_count_living(struct recorder *recorder); /* add to the totals what the window holds */
 
 /* drain.c: with the lock held */
 uint32_t drain_slots_in_use(struct recorder *recorder);
 void drain_round(struct recorder *recorder);
+void drain_flush(struct recorder *recorder); /* what is in packets that are not full */
 void drain_end_image(struct recorder *recorder, uint64_t end_ns);
 uint64_t drain_bytes(const struct recorder *recorder);
+
+/*
+ * parts.c: extend @part by the whole events of the packet up to @to bytes. It stops early at what
+ * is no event of a recording with @nr_events events.
+ */
+void part_measure(const uint8_t *ctf, uint32_t to, size_t nr_events, struct part *part);
 
 /* definitions.c: with the lock held */
 int definitions_init(struct definitions *definitions, int ust_fd, const uint8_t uuid[16]);
@@ -214,7 +255,16 @@ int definitions_put_process(struct definitions *definitions, const struct proces
 /* threads.c: with the lock held */
 void threads_ended(struct recorder *recorder, struct slot *slot);
 void threads_poll(struct recorder *recorder);
-uint64_t threads_finish(struct recorder *recorder); /* returns unseen_cpu_ns */
+void threads_count_living(struct recorder *recorder); /* add the losses of threads that live */
+void threads_list_root(struct recorder *recorder);    /* once: COMMAND's own process record */
+uint64_t threads_process_cpu_ns(const struct recorder *recorder); /* 0: not known */
+uint64_t threads_finish(struct recorder *recorder);		  /* returns unseen_cpu_ns */
 unsigned int threads_nr_children(const struct recorder *recorder);
+
+/* window.c: they take the lock, but window_settle(), which sets the window's counts in the totals
+ */
+void window_begin(struct recorder *recorder);
+void window_end(struct recorder *recorder);
+void window_settle(struct recorder *recorder);
 
 #endif

@@ -5,7 +5,7 @@
  *
  *   heartbeat   so that CPU timers go on (they disarm once it is stale)
  *   arming      threads that wait for their perf events come first
- *   drain       full packets and ended threads to the files
+ *   drain       full packets and ended threads to the files; every FLUSH_NS all others as well
  *   /proc       threads and children that nobody announced
  */
 #include "tool/recorder/recorder_types.h"
@@ -32,7 +32,12 @@ static void *serve(void *argument)
 		atomic_store_explicit(&header->heartbeat_ns, now, memory_order_relaxed);
 		pthread_mutex_lock(&recorder->lock);
 		arming_serve(recorder);
-		drain_round(recorder);
+		if (now - recorder->flushed_ns >= FLUSH_NS) {
+			recorder->flushed_ns = now;
+			drain_flush(recorder);
+		} else {
+			drain_round(recorder);
+		}
 		memory_prefault_ahead(&recorder->memory, &recorder->ahead);
 		if (now - recorder->polled_ns >= poll_ns(recorder, now)) {
 			recorder->polled_ns = now;
@@ -48,7 +53,7 @@ int service_start(struct recorder *recorder, struct errbuf *err)
 	int code;
 
 	atomic_store(&recorder->memory.header->heartbeat_ns, now_ns());
-	recorder->polled_ns = now_ns();
+	recorder->polled_ns = recorder->flushed_ns = now_ns();
 	/* Signals are blocked already: the thread inherits that, and only the signalfd has them. */
 	code = pthread_create(&recorder->service, NULL, serve, recorder);
 	if (code)

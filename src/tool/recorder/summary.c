@@ -16,10 +16,12 @@ static void put_size(FILE *out, uint64_t bytes)
 
 static void put_period(FILE *out, const struct event_choice *event)
 {
+	char text[EVENT_TIME_BYTES];
+
 	if (strcmp(event->unit, "ns"))
 		fprintf(out, "one sample in %llu", (unsigned long long)event->period);
 	else
-		fprintf(out, "every %.4g ms", (double)event->period / 1e6);
+		fprintf(out, "every %s", event_time_text(event->period, text));
 }
 
 static const char *plural(uint64_t number)

@@ -92,14 +92,8 @@ static uint64_t settle_cpu(struct recorder *recorder, const struct slot *slot)
 	return cpu_ns;
 }
 
-static void add_counts(struct recorder *recorder, const struct slot *slot, uint64_t cpu_ns)
+static void add_losses(struct totals *totals, const struct slot *slot)
 {
-	struct totals *totals = &recorder->totals;
-
-	/* The leader has a record in each image; it is one thread. */
-	if (slot->tid != (uint32_t)recorder->root_pid || !totals->leader_counted)
-		totals->nr_threads++;
-	totals->leader_counted |= slot->tid == (uint32_t)recorder->root_pid;
 	totals->handler_ns += atomic_load(&slot->handler_ns);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		totals->lost[i] += atomic_load(&slot->lost[i]);
@@ -108,6 +102,17 @@ static void add_counts(struct recorder *recorder, const struct slot *slot, uint6
 	totals->lost[LOSS_MERGED] += atomic_load(&slot->overrun);
 	for (unsigned int i = 0; i < NR_DEGRADED_REASONS; i++)
 		totals->degraded[i] += atomic_load(&slot->degraded[i]);
+}
+
+static void add_counts(struct recorder *recorder, const struct slot *slot, uint64_t cpu_ns)
+{
+	struct totals *totals = &recorder->totals;
+
+	/* The leader has a record in each image; it is one thread. */
+	if (slot->tid != (uint32_t)recorder->root_pid || !totals->leader_counted)
+		totals->nr_threads++;
+	totals->leader_counted |= slot->tid == (uint32_t)recorder->root_pid;
+	add_losses(totals, slot);
 	for (size_t i = 0; i < recorder->request->nr_events; i++) {
 		const struct event_choice *event = &recorder->request->events[i];
 		uint64_t weight = atomic_load(&slot->weight[i]);
@@ -146,6 +151,20 @@ void threads_ended(struct recorder *recorder, struct slot *slot)
 		record.lost += atomic_load(&slot->lost[i]);
 	add_counts(recorder, slot, record.cpu_ns);
 	(void)definitions_put_thread(&recorder->definitions, &record); /* dropped: counted there */
+}
+
+void threads_count_living(struct recorder *recorder)
+{
+	const struct memory_header *header = recorder->memory.header;
+
+	for (uint32_t i = 0; i < recorder->slots_seen; i++) {
+		const struct slot *slot = &recorder->memory.slots[i];
+
+		if (atomic_load_explicit(&slot->state, memory_order_acquire) == SLOT_ACTIVE)
+			add_losses(&recorder->totals, slot);
+	}
+	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
+		recorder->totals.lost[i] += atomic_load(&header->lost[i]);
 }
 
 static bool has_slot(const struct recorder *recorder, uint32_t tid)
@@ -270,9 +289,9 @@ static unsigned int put_foreign(struct recorder *recorder)
 	}
 	if (number)
 		note(recorder,
-		     "%u threads were made in a way that pathprof does not see (raw clone, helpers "
-		     "of libc): listed, but not sampled",
-		     number);
+		     "%u thread%s made in a way that pathprof does not see (raw clone, helpers of "
+		     "libc): listed, but not sampled",
+		     number, number == 1 ? " was" : "s were");
 	return number;
 }
 
@@ -351,7 +370,7 @@ static void put_processes(struct recorder *recorder)
 	}
 }
 
-static void put_root(struct recorder *recorder)
+void threads_list_root(struct recorder *recorder)
 {
 	struct process_record record = {
 		.pid = (uint32_t)recorder->root_pid,
@@ -361,6 +380,10 @@ static void put_root(struct recorder *recorder)
 		.command = recorder->request->command[0],
 		.reason = recorder->agent_came ? "" : "it did not load the agent"};
 
+	/* One that did not load the agent may exec what does. */
+	if (recorder->root_listed || (!recorder->agent_came && !recorder->end_ns))
+		return;
+	recorder->root_listed = true;
 	definitions_put_process(&recorder->definitions, &record);
 }
 
@@ -379,9 +402,9 @@ unsigned int threads_nr_children(const struct recorder *recorder)
 	return children;
 }
 
-/* CPU time of the process; it is a zombie that nobody has reaped yet. */
-static uint64_t process_cpu_ns(pid_t pid)
+uint64_t threads_process_cpu_ns(const struct recorder *recorder)
 {
+	pid_t pid = recorder->root_pid; /* it runs, or is a zombie that nobody has reaped yet */
 	struct timespec time;
 
 	/* As clock_getcpuclockid(3) makes it, which refuses a zombie: process, CPUCLOCK_SCHED. */
@@ -393,16 +416,17 @@ static uint64_t process_cpu_ns(pid_t pid)
 static uint64_t unseen_cpu_ns(struct recorder *recorder)
 {
 	uint32_t pid = (uint32_t)recorder->root_pid;
-	uint64_t total = process_cpu_ns(recorder->root_pid), known;
+	uint64_t total = threads_process_cpu_ns(recorder), known;
 
 	/* What the leader ran after its record: the exit itself. */
 	recorder->totals.known_cpu_ns += leader_share(recorder, proc_cpu_ns(pid, pid));
 	known = recorder->totals.known_cpu_ns;
 	if (recorder->totals.unknown_threads) {
 		note(recorder,
-		     "The CPU time of %llu threads that ended with the process is not known "
+		     "The CPU time of %llu thread%s that ended with the process is not known "
 		     "exactly",
-		     (unsigned long long)recorder->totals.unknown_threads);
+		     (unsigned long long)recorder->totals.unknown_threads,
+		     recorder->totals.unknown_threads == 1 ? "" : "s");
 		return 0;
 	}
 	if (total <= known || total - known < UNSEEN_WORTH_NOTE || total - known < total / 100)
@@ -420,12 +444,12 @@ uint64_t threads_finish(struct recorder *recorder)
 	uint64_t unseen;
 
 	if (!recorder->agent_came) {
-		put_root(recorder);
-		return process_cpu_ns(recorder->root_pid);
+		threads_list_root(recorder);
+		return threads_process_cpu_ns(recorder);
 	}
 	unseen = unseen_cpu_ns(recorder);
 	recorder->nr_foreign = put_foreign(recorder);
-	put_root(recorder);
+	threads_list_root(recorder);
 	put_processes(recorder);
 	return unseen;
 }
