@@ -61,6 +61,24 @@ signal.raise_signal(signal.SIGTRAP)
     assert (run.status, run.out) == (0, "handled\n")
 
 
+# With the interpreter's lock held, which ctypes.CDLL would release.
+HOLDING = CASE.replace("CDLL", "PyDLL")
+
+
+def test_fault__while_an_event_is_queued_is_told_as_it_was(tmp_path):
+    run = record(tmp_path, PYTHON, "-c", CASE, library("signals"), "queued_trap",
+                 options=("-t", "perf", "-c", "1"))
+    assert (run.status, run.out) == (0, "")
+    assert run.result["lost"]["delayed"] >= 100  # the queued ones
+
+
+def test_walks__that_fault_under_queued_events_harm_nobody(tmp_path):
+    run = record(tmp_path, PYTHON, "-c", HOLDING, library("signals"), "bad_frames",
+                 options=("-t", "clock", "-c", "10000"))
+    assert (run.status, run.out) == (0, "")
+    assert run.result["samples"] > 100 and run.result["lost"]["delayed"] > 0
+
+
 LOCKS = """
 import json, threading
 for i in range(2000):

@@ -131,15 +131,29 @@ static void take_mask(const struct sigaction *action, const void *context)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(uint64_t));
 }
 
-static uintptr_t interrupted_at(const void *context)
+#define FIRST_PUSH_BYTES 512 /* how far below the stack pointer a first instruction may write */
+
+/*
+ * A fault while an event's SIGTRAP is queued, be it blocked: the kernel takes the first of its
+ * synchronous signals without a look at the mask (dequeue_synchronous_signal()), so the trap's
+ * frame is made at the faulting instruction and this one on top, before the trap's handler has
+ * begun; the trap's mask leaves the faults open. Let that one run: then the instruction faults
+ * again, and alone. But where the handler's own first instruction meets the end of the stack, it
+ * would for ever.
+ */
+static bool is_before_trap(int signo, const siginfo_t *info, const void *context,
+			   const void *handler)
 {
 	const ucontext_t *interrupted = context;
-
 #if defined(__x86_64__)
-	return (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+	uintptr_t pc = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+	uintptr_t sp = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RSP];
 #else
-	return interrupted->uc_mcontext.pc;
+	uintptr_t pc = interrupted->uc_mcontext.pc, sp = interrupted->uc_mcontext.sp;
 #endif
+
+	return signo != SIGTRAP && info->si_code > 0 && pc == (uintptr_t)handler &&
+	       sp - (uintptr_t)info->si_addr > FIRST_PUSH_BYTES;
 }
 
 static void dispatch(int signo, siginfo_t *info, void *context)
@@ -149,13 +163,7 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 	struct sigaction action;
 	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF);
 
-	/*
-	 * A fault while an event's SIGTRAP is queued, be it blocked: the kernel takes the first of
-	 * its synchronous signals (dequeue_synchronous_signal()), so the trap's frame is made at
-	 * the faulting instruction and this one on top, before the trap's handler has begun. Let
-	 * that one run: then the instruction faults again, and alone.
-	 */
-	if (signo != SIGTRAP && info->si_code > 0 && interrupted_at(context) == (uintptr_t)dispatch)
+	if (is_before_trap(signo, info, context, (const void *)dispatch))
 		return;
 	if (disposition->ours(info, context))
 		goto out;

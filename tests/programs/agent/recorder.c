@@ -3,10 +3,10 @@
  * A recorder for tests of the agent: makes the memory, runs a program with the agent preloaded,
  * answers handshakes, arms perf events, and at the end prints as JSON what the memory holds.
  *
- *   agent-recorder [-r FILE] [-t cpu|perf] [-c PERIOD] [-p USER_PRELOAD] [-s SLOTS] [-x] [-q] [-m]
- *                  AGENT -- COMMAND...
- *   -r  where the JSON goes     -x  refuse everybody       -q  die at SIGUSR1
- *   -m  several: both triggers
+ *   agent-recorder [-r FILE] [-t cpu|perf|clock] [-c PERIOD] [-p USER_PRELOAD] [-s SLOTS] [-x] [-q]
+ * [-m] AGENT -- COMMAND... -r  where the JSON goes     -x  refuse everybody       -q  die at
+ * SIGUSR1 -m  several: both triggers -t  cpu-time by a timer, page-faults or cpu-clock (period in
+ * ns) by perf events
  */
 #include <errno.h>
 #include <poll.h>
@@ -40,7 +40,7 @@ struct totals {
 
 static const char *option_result = "/dev/stdout", *option_trigger = "cpu", *option_preload;
 static unsigned long option_period = 1000000, option_slots = 64;
-static int option_refuse, option_both, option_orphan;
+static int option_refuse, option_both, option_orphan, option_clock;
 static struct memory memory;
 static int memory_fd, nr_hellos, event_fds[SLOTS_MAX];
 static struct handshake_hello hellos[64];
@@ -70,10 +70,11 @@ static void make_memory(void)
 	if (memory_create(&sizes, &memory, &memory_fd, &err) < 0)
 		fail(err.text);
 	event = memory.header->events;
-	if (option_both || strcmp(option_trigger, "perf") == 0) {
-		*event++ = (struct memory_event){.period = option_period,
-						 .trigger = TRIGGER_PERF_SIGTRAP,
-						 .name = "page-faults"};
+	option_clock = strcmp(option_trigger, "clock") == 0;
+	if (option_both || option_clock || strcmp(option_trigger, "perf") == 0) {
+		*event = (struct memory_event){.period = option_period,
+					       .trigger = TRIGGER_PERF_SIGTRAP};
+		strcpy(event++->name, option_clock ? "cpu-clock" : "page-faults");
 	}
 	if (option_both || strcmp(option_trigger, "cpu") == 0)
 		*event++ = (struct memory_event){.period = option_period > 1000 ? option_period
@@ -135,7 +136,7 @@ static int open_event(const struct slot *slot, uint32_t index)
 	struct perf_event_attr attr = {.size = sizeof(attr)};
 
 	attr.type = PERF_TYPE_SOFTWARE;
-	attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+	attr.config = option_clock ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_PAGE_FAULTS;
 	attr.sample_period = memory.header->events[0].period;
 	attr.exclude_kernel = 1;
 	attr.sigtrap = 1;

@@ -3,6 +3,7 @@
  * The program's own use of SIGSEGV, SIGBUS and SIGTRAP, inside an interpreter (by ctypes), since
  * the agent takes the first two only there. signals_case() returns 0 where all is as without us.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 __attribute__((visibility("default"))) int signals_case(const char *name);
@@ -182,6 +184,75 @@ static int case_masks(void)
 	return 0;
 }
 
+static volatile uintptr_t got_place;
+
+static void note_place_and_jump(int signo, siginfo_t *info, void *context)
+{
+	const ucontext_t *interrupted = context;
+
+#if defined(__x86_64__)
+	got_place = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+#else
+	got_place = interrupted->uc_mcontext.pc;
+#endif
+	note_and_jump(signo, info, context);
+}
+
+static __attribute__((noinline)) void touch(volatile char *at)
+{
+	*at = 1;
+}
+
+/* A fault while an event's SIGTRAP is queued, being blocked behind the agent's back. */
+static int fault_behind_trap(char *fresh, char *forbidden)
+{
+	const uint64_t trap = 1ull << (SIGTRAP - 1);
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &trap, NULL, sizeof(trap));
+	touch(fresh); /* the event, where it is page faults */
+	got_place = 0;
+	if (sigsetjmp(back, 1) == 0)
+		touch(forbidden);
+	CHECK(got_address == forbidden && got_code == SEGV_ACCERR);
+	CHECK(got_place - (uintptr_t)touch < 64);
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, NULL, sizeof(trap));
+	return 0;
+}
+
+static int case_queued_trap(void)
+{
+	char *fresh =
+		mmap(NULL, 100 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	install(SIGSEGV, note_place_and_jump, 0);
+	for (int i = 0; i < 100; i++)
+		if (fault_behind_trap(fresh + i * 4096, forbidden + i) != 0)
+			return 1;
+	return 0;
+}
+
+/*
+ * Walks that fault at once: the interpreter's present frame (CPython 3.11: cframe at 0x38 of the
+ * thread state, current_frame at 8 of it) points nowhere, while nobody but the agent looks.
+ */
+static int case_bad_frames(void)
+{
+	static const uintptr_t nowhere[] = {0x18, 0x7123400000000000, 0x6000};
+	char *(*thread_state)(void) =
+		(char *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+	void *volatile *frame = (void *volatile *)(*(char **)(thread_state() + 0x38) + 8);
+	void *right = *frame;
+
+	for (int i = 0; i < 3000; i++) {
+		*frame = (void *)nowhere[i % 3];
+		burn(100);
+		free(calloc(64, 4096)); /* mapped and unmapped; touched by no one but the kernel */
+		*frame = right;
+	}
+	return 0;
+}
+
 static int case_children(void)
 {
 	char *const argv[] = {"/bin/sh", "-c", "sed -n 's/SigIgn:.//p' /proc/self/status", NULL};
@@ -211,8 +282,14 @@ int signals_case(const char *name)
 		const char *name;
 		int (*run)(void);
 	} cases[] = {
-		{"faults", case_faults}, {"flags", case_flags}, {"overflow", case_overflow},
-		{"trap", case_trap},	 {"masks", case_masks}, {"children", case_children},
+		{"faults", case_faults},
+		{"flags", case_flags},
+		{"overflow", case_overflow},
+		{"trap", case_trap},
+		{"masks", case_masks},
+		{"children", case_children},
+		{"queued_trap", case_queued_trap},
+		{"bad_frames", case_bad_frames},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
