@@ -289,9 +289,13 @@ static unsigned int put_foreign(struct recorder *recorder)
 	}
 	if (number)
 		note(recorder,
-		     "%u thread%s made in a way that pathprof does not see (raw clone, helpers of "
-		     "libc): listed, but not sampled",
-		     number, number == 1 ? " was" : "s were");
+		     "%u thread%s listed, but not sampled: %smade in a way that pathprof does not "
+		     "see "
+		     "(raw clone, helpers of libc)",
+		     number, number == 1 ? " is" : "s are",
+		     atomic_load(&recorder->memory.header->lost[LOSS_NO_SLOT])
+			     ? "more than there are slots, or "
+			     : "");
 	return number;
 }
 
@@ -431,11 +435,6 @@ static uint64_t unseen_cpu_ns(struct recorder *recorder)
 	}
 	if (total <= known || total - known < UNSEEN_WORTH_NOTE || total - known < total / 100)
 		return 0;
-	note(recorder,
-	     "%.3f s of CPU time were spent where nothing is sampled: in threads that pathprof "
-	     "does "
-	     "not see, or in the ends of many short ones",
-	     (double)(total - known) / 1e9);
 	return total - known;
 }
 
