@@ -40,8 +40,7 @@ demo: build
 	@demo/run
 
 bench: build
-	@tools/install-packages build bench
-	@$(PYTHON) bench/run.py
+	@$(PYTHON) bench/run.py $(BUILD)
 
 fuzz:
 	@tools/install-packages build check
