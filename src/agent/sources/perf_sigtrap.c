@@ -70,14 +70,17 @@ static bool is_of_slot(uint64_t cookie, const struct slot *slot)
 static void sample(struct slot *slot, const siginfo_t *info, const ucontext_t *interrupted,
 		   uint64_t now_ns)
 {
+	const struct memory_header *header = agent.capture.memory.header;
 	struct tick tick = {.time_ns = now_ns, .context = interrupted};
 
+	if (!atomic_load_explicit(&header->recording, memory_order_relaxed))
+		return;
 	if (perf_flags(info) & PERF_FLAG_ASYNC) {
 		slot_lose(slot, LOSS_DELAYED, 1);
 		return;
 	}
 	tick.event = perf_cookie_event(perf_data(info));
-	tick.count = agent.capture.memory.header->events[tick.event].period;
+	tick.count = header->events[tick.event].period;
 	tick.faults_blocked = sigismember(&interrupted->uc_sigmask, SIGSEGV) == 1 ||
 			      sigismember(&interrupted->uc_sigmask, SIGBUS) == 1;
 	capture_tick(&agent.capture, slot, &tick);

@@ -53,8 +53,10 @@
 #define EVEN_SHARE	0.85 /* F/E at which even samples tell */
 #define EVEN_GAP_MAX	10.0 /* ticks */
 #define EVEN_VARIATION	0.5  /* standard deviation of even gaps, by their mean */
-#define STEP_HIGH	0.9  /* F/E of a thread in step that is met */
-#define STEP_LOW	0.1  /* and of one that is not */
+#define WINDOW_SHARE \
+	1.1	      /* of the threads' CPU time and the event's count: they are the same else */
+#define STEP_HIGH 0.9 /* F/E of a thread in step that is met */
+#define STEP_LOW  0.1 /* and of one that is not */
 
 /* What the samples of a thread say, in periods of CPU time. */
 struct pace {
@@ -199,13 +201,26 @@ static bool was_never_armed(const struct trace_thread *thread, const struct pace
 	return !pace->all_samples && thread->lost;
 }
 
+/*
+ * Were samples taken in a part of the program's life (--delay, --duration)? The event's count is of
+ * that part, a thread's CPU time and wake-ups of its whole life: nothing can be compared.
+ */
+static bool is_windowed(const struct trace *trace, const struct timing *timing)
+{
+	uint64_t cpu_ns = 0, count = trace->events[timing->event].count;
+
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		cpu_ns += trace->threads[i].cpu_ns;
+	return count && (double)cpu_ns > WINDOW_SHARE * (double)count;
+}
+
 size_t in_step_find(const struct trace *trace, struct in_step *ret_threads, size_t max)
 {
 	struct timing timing;
 	struct pace *paces;
 	size_t found = 0;
 
-	if (!find_timing(trace, &timing))
+	if (!find_timing(trace, &timing) || is_windowed(trace, &timing))
 		return 0;
 	paces = calloc(trace->nr_threads + 1, sizeof(*paces));
 	if (!paces)
