@@ -161,7 +161,7 @@ static int stretch(struct reading *reading, struct trace_thread *thread,
 	if (prefix->timestamp_end <= thread->end_ns)
 		return 0;
 	thread->end_ns = prefix->timestamp_end;
-	if (is_leader(thread))
+	if (is_leader(thread) && prefix->procname[0]) /* a thread is named when it ends */
 		thread->name = packet_name(reading, prefix);
 	return thread->name ? 0 : -ENOMEM;
 }

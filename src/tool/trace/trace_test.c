@@ -284,6 +284,27 @@ static void test_trace__a_leader_has_the_name_of_its_last_image(void **state)
 	maker_free(maker);
 }
 
+/* As in a recording under way: the first image has ended, the second one's thread has not. */
+static void test_trace__a_packet_without_a_name_leaves_the_leaders(void **state)
+{
+	struct trace_thread first = {
+		.pid = 100, .tid = 100, .start_ns = T0, .end_ns = T0 + 1, .name = "sh"};
+	struct trace trace = {.threads = &first, .nr_threads = 1};
+	struct reading reading = {.trace = &trace};
+	struct ctf_packet_prefix prefix = {.vpid = 100,
+					   .vtid = 100,
+					   .timestamp_begin = T0 + 2000000000,
+					   .timestamp_end = T0 + 3000000000};
+	uint32_t thread = 7;
+
+	(void)state;
+	assert_int_equal(threads_sort(&reading), 0);
+	assert_int_equal(threads_of_packet(&reading, &prefix, &thread), 0);
+	assert_int_equal(thread, 0);
+	assert_string_equal(first.name, "sh");
+	assert_true(first.end_ns == T0 + 3000000000);
+}
+
 static void test_trace__threads_without_a_record_come_from_packets(void **state)
 {
 	struct maker *maker = maker_new();
@@ -540,6 +561,7 @@ int main(void)
 		cmocka_unit_test(test_trace__thread_ids_that_come_back_are_told_apart_by_time),
 		cmocka_unit_test(test_trace__images_of_the_leader_are_one_thread),
 		cmocka_unit_test(test_trace__a_leader_has_the_name_of_its_last_image),
+		cmocka_unit_test(test_trace__a_packet_without_a_name_leaves_the_leaders),
 		cmocka_unit_test(test_trace__threads_without_a_record_come_from_packets),
 		cmocka_unit_test(test_trace__functions_that_are_equal_are_one),
 		cmocka_unit_test(test_trace__markers_and_undefined_frames),
