@@ -320,7 +320,8 @@ void memory_prefault_ahead(struct memory *memory, struct memory_ahead *ahead)
 
 	ready_region(memory->nodes, nodes, sizes->nr_nodes * sizeof(struct node), &ahead->nodes);
 	ready_region(memory->codes, codes, sizes->nr_codes * sizeof(struct code), &ahead->codes);
-	ready_region(memory->text, text, sizes->text_bytes, &ahead->text);
+	ready_region(memory->text, text < sizes->text_bytes ? text : sizes->text_bytes,
+		     sizes->text_bytes, &ahead->text);
 	/* The index of codes is touched at random: all of it, once a program has shown some. */
 	if (codes > AHEAD_CODES * sizeof(struct code))
 		ready_region(memory->code_index, index_bytes, index_bytes, &ahead->code_index);

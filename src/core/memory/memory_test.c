@@ -312,6 +312,51 @@ static void test_memory__other_files_are_refused(void **state)
 	assert_int_equal(memory_map(fd, &memory, &err), -EBADF);
 }
 
+/* Bytes from @start on that are there already, in whole pages. */
+static uint64_t resident(void *start, uint64_t bytes)
+{
+	unsigned char pages[2048];
+	uint64_t number = bytes / 4096, present = 0;
+
+	assert_true(number <= sizeof(pages));
+	assert_int_equal(mincore(start, bytes, pages), 0);
+	while (present < number && pages[present] & 1)
+		present++;
+	return present * 4096;
+}
+
+static void test_memory__prefault_ahead_keeps_before_the_tails(void **state)
+{
+	struct memory_sizes sizes = memory_sizes_for(64 << 20);
+	struct fixture fixture = fixture_make(&sizes);
+	struct memory *memory = &fixture.memory;
+	struct memory_ahead ahead = {0};
+	uint64_t used = 1 << 20, start;
+
+	(void)state;
+	if (sysconf(_SC_PAGESIZE) != 4096 ||
+	    madvise(memory->header, 4096, 23 /* MADV_POPULATE_WRITE */) != 0)
+		skip(); /* other pages, or a kernel before 5.14 */
+	memory_prefault_ahead(memory, &ahead);
+	start = allocated(fixture.fd);
+	assert_in_range(start, 4096 + 3 * 16384, 128 << 10); /* a start costs little */
+	memory_prefault_ahead(memory, &ahead);
+	assert_int_equal(allocated(fixture.fd), start);
+
+	atomic_store(&memory->header->text_used, used);
+	memory_prefault_ahead(memory, &ahead);
+	assert_in_range(resident(memory->text, 4 << 20), 2 * used, 3 * used);
+	assert_int_equal(resident(memory->code_index, 4096), 0);
+
+	/* Tails beyond their bound, and an index that is touched at random. */
+	atomic_store(&memory->header->text_used, UINT64_MAX);
+	atomic_store(&memory->header->codes_used, UINT32_MAX);
+	memory_prefault_ahead(memory, &ahead);
+	assert_int_equal(resident(memory->code_index, sizes.code_index_slots * 4),
+			 sizes.code_index_slots * 4);
+	fixture_release(&fixture);
+}
+
 static void test_memory__prefault_takes_the_start_of_every_region(void **state)
 {
 	struct memory_sizes sizes = memory_sizes_for(MEMORY_BYTES_MIN);
@@ -345,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_memory__overflowing_bounds_are_refused),
 		cmocka_unit_test(test_memory__fuzzed_headers),
 		cmocka_unit_test(test_memory__other_files_are_refused),
+		cmocka_unit_test(test_memory__prefault_ahead_keeps_before_the_tails),
 		cmocka_unit_test(test_memory__prefault_takes_the_start_of_every_region),
 	};
 
