@@ -218,6 +218,7 @@ def start_up(bench):
     if peer("austin"):
         variants["austin"] = ["austin", "-o", bench.work / "austin.out", *plain]
     if peer("py-spy"):
+
         variants["py-spy"] = ["py-spy", "record", "-f", "raw", "-o", bench.work / "spy", "--", *plain]
     extra = paired(plain, variants, 10 if bench.quick else 40)
     beside = {f"{name} ms": value * 1e3 for name, value in extra.items() if name != "pathprof"}
@@ -261,7 +262,15 @@ def directory_bytes(path, pattern):
 
 
 PACKET_PREFIX_BYTES = 104  # src/core/event/ctf.h
-PACKET_SAMPLES = 1013
+
+
+def nr_packets(stream):
+    """How many packets a stream file has: each says its bits at byte 48."""
+    content, at, number = stream.read_bytes(), 0, 0
+    while at < len(content):
+        at += int.from_bytes(content[at + 48:at + 56], "little") // 8
+        number += 1
+    return number
 
 
 def sizes(bench):
@@ -273,7 +282,7 @@ def sizes(bench):
         path = bench.record(f"size-{depth}", PYTHON, deep, loops, options=["-e", "cpu-time"])
         samples = bench.report(path)["samples"]
         stream = directory_bytes(path, "ust/slot_*")
-        packets = -(-samples // PACKET_SAMPLES)
+        packets = sum(nr_packets(path) for path in path.glob("ust/slot_*"))
         bench.add(f"bytes per sample in the recording, {depth + 4} frames",
                   (stream - packets * PACKET_PREFIX_BYTES) / samples, "bytes", 16,
                   {"with packet headers": stream / samples, "samples": samples})

@@ -19,7 +19,7 @@
  * Cost, n frames with c different code objects:
  *   always      n * (a memo's line, 2 lines of slot->stack) + c * cpython_identify()
  *   new frames  a table look-up each: the index's line and the node's
- *   new code    a look-up, and copying its names and line table
+ *   new code    a look-up, and copying its names and line table; the misses of the look-ups overlap
  * The code objects' lines are asked for ahead of their reading: misses overlap.
  */
 #include "agent/capture/python_stack.h"
@@ -43,6 +43,7 @@ struct interning {
 	uint32_t depth;	   /* frames done */
 	uint32_t parent;   /* node of the last one */
 	bool same;	   /* all frames done are those of slot->stack */
+	bool ahead;	   /* the frames that are left were identified */
 	uint32_t degraded; /* as in struct python_chain */
 };
 
@@ -220,31 +221,49 @@ static bool name_code(struct interning *in, struct walk_memo *memo)
 	}
 }
 
+/* The memo of a code object, which is read if this walk has not met it. */
+static struct walk_memo *identified(struct interning *in, uint64_t code_address)
+{
+	struct walk_memo *memo = memo_of(in->slot, code_address);
+
+	if (memo->epoch != in->slot->walk_epoch || memo->code_address != code_address) {
+		memo->epoch = in->slot->walk_epoch;
+		memo->code_address = code_address;
+		memo->code = 0;
+		memo->identity = cpython_identify(in->cpython, code_address, &in->file_memo);
+	}
+	return memo;
+}
+
+/*
+ * Identifies the frames that are left, from the one at @index of the walk on, before they are
+ * looked up, and asks for their lines of the index: each is a miss of cache and TLB, some 0.25 us,
+ * and many of them overlap. Once a walk, when it leaves the last stack: a repeated one pays
+ * nothing.
+ */
+static void identify_ahead(struct interning *in, size_t index)
+{
+	in->ahead = true;
+	for (size_t i = index + 1; i-- > 0;)
+		table_prefetch_code(in->memory,
+				    identified(in, walked(in->slot, i)->code_address)->identity);
+}
+
 static bool push_frame(struct interning *in, const struct cpython_frame *walked_frame)
 {
-	struct walk_memo *memo = memo_of(in->slot, walked_frame->code_address);
+	struct walk_memo *memo = identified(in, walked_frame->code_address);
 	struct stack_frame frame = {.code_address = walked_frame->code_address,
+				    .identity = memo->identity,
 				    .where = walked_frame->position << 1 | walked_frame->entry,
 				    .kind = NODE_PYTHON};
-	const struct stack_frame *old;
-	bool fresh = memo->epoch != in->slot->walk_epoch ||
-		     memo->code_address != walked_frame->code_address;
+	const struct stack_frame *old = frame.identity ? same_frame(in, &frame) : NULL;
 
-	if (fresh) {
-		memo->epoch = in->slot->walk_epoch;
-		memo->code_address = walked_frame->code_address;
-		memo->code = 0;
-		memo->identity =
-			cpython_identify(in->cpython, walked_frame->code_address, &in->file_memo);
-	}
-	frame.identity = memo->identity;
-	old = frame.identity ? same_frame(in, &frame) : NULL;
 	if (old) {
 		memo->code = old->code;
 		push_old(in, old);
 		return true;
 	}
-	if (frame.identity && fresh && !name_code(in, memo))
+	if (frame.identity && !memo->code && !name_code(in, memo))
 		return false;
 	if (!memo->identity)
 		return push_marker(in, NODE_UNREADABLE, DEGRADED_UNREADABLE);
@@ -258,9 +277,12 @@ static bool push_all(struct interning *in, size_t nr_frames, enum cpython_end en
 		return false;
 	if (end == CPYTHON_END_UNREADABLE && !push_marker(in, NODE_UNREADABLE, DEGRADED_UNREADABLE))
 		return false;
-	for (size_t i = nr_frames; i-- > 0;)
+	for (size_t i = nr_frames; i-- > 0;) {
+		if (!in->same && !in->ahead)
+			identify_ahead(in, i);
 		if (!push_frame(in, walked(in->slot, i)))
 			return false;
+	}
 	return true;
 }
 

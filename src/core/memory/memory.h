@@ -156,6 +156,9 @@ uint32_t table_node(struct memory *memory, uint32_t parent, uint32_t owner, uint
 /** table_find_code - the id of the code with this identity, or 0 */
 uint32_t table_find_code(struct memory *memory, uint64_t identity);
 
+/** table_prefetch_code - ask for the lines that table_find_code() will look at first */
+void table_prefetch_code(const struct memory *memory, uint64_t identity);
+
 /**
  * table_reserve_code - room for a new code: a code record and text for its bytes
  * Returns the id with *ret_text pointing to @text_bytes writable bytes at *ret_text_at in the

@@ -175,6 +175,13 @@ static uint32_t find_or_publish_code(struct memory *memory, uint64_t identity, u
 	return 0;
 }
 
+void table_prefetch_code(const struct memory *memory, uint64_t identity)
+{
+	uint32_t mask = memory->header->sizes.code_index_slots - 1;
+
+	__builtin_prefetch((const void *)&memory->code_index[mix(identity, 0) & mask]);
+}
+
 uint32_t table_find_code(struct memory *memory, uint64_t identity)
 {
 	return find_or_publish_code(memory, identity, 0);
