@@ -2,7 +2,7 @@
 """SIGSEGV, SIGBUS and SIGTRAP are the program's own, whatever we do with them."""
 
 import pytest
-from agent_recorder import PYTHON, TRIGGERS, library, record, trigger_options
+from agent_recorder import PYTHON, TRIGGERS, library, program, record, trigger_options
 
 CASE = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).signals_case(sys.argv[2].encode()))"
 SEGV, TRAP = 128 + 11, 128 + 5
@@ -77,6 +77,31 @@ def test_walks__that_fault_under_queued_events_harm_nobody(tmp_path):
                  options=("-t", "clock", "-c", "10000"))
     assert (run.status, run.out) == (0, "")
     assert run.result["samples"] > 100 and run.result["lost"]["delayed"] > 0
+
+
+CLOCK = ("-t", "clock", "-c", "30000")  # in a good part of the calls, a tick is due with the alarm
+
+
+def test_interrupted_calls__end_or_begin_again_as_the_handler_says(tmp_path):
+    run = record(tmp_path, program("interrupted"), "30", options=CLOCK)
+    assert run.status == 0
+    found = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in run.out.splitlines()}
+    assert set(found) == {"read", "accept", "connect", "sem_wait", "wait", "flock", "msgrcv"}
+    # On a busy machine an alarm may come before its call: one in thirty.
+    assert all(ended >= 29 and restarted == 30 for ended, restarted in found.values()), found
+    assert run.result["samples"] > 100
+
+
+def test_interrupted_calls__fork_is_none(tmp_path):
+    run = record(tmp_path, program("interrupted"), "forks", "2000", options=CLOCK)
+    assert run.out == "failed 0\n"
+    assert run.result["samples"] > 100
+
+
+def test_interrupted_calls__end_although_another_thread_could_take_the_signal(tmp_path):
+    run = record(tmp_path, program("interrupted"), "threads", "100", options=CLOCK)
+    assert int(*run.lines("ended ")) >= 97  # without our care about 60
+    assert run.result["samples"] > 100
 
 
 LOCKS = """

@@ -3,10 +3,17 @@
  * x86-64: a call that the kernel set to begin again is one where the program counter stands at a
  * `syscall` instruction (0f 05) whose effects are already there: rcx is the address behind it and
  * r11 the flags (AMD64 manual, SYSCALL). Before the first execution they hold anything else.
+ * Processors that enter the kernel by FRED keep both as they were: there nothing is seen here, and
+ * it is as on aarch64.
+ *
+ * What then happens is handle_signal()'s (arch/x86/kernel/signal.c): the first signal that has a
+ * handler decides. A few calls begin again whatever that handler says (-ERESTARTNOINTR); those
+ * that never do (-ERESTARTNOHAND, a restart block) have EINTR already and are not seen here.
  */
 #include "agent/sources/interrupted_call.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +25,13 @@
 
 #define SYSCALL_BYTES 2
 #define SIGNALS_MAX   64
+#define SIGNAL_RT_MIN 32 /* the kernel's: from here on signals queue, in order */
+
+/* Signals that a thread causes itself. */
+#define BIT(signo) (1ull << ((signo)-1))
+#define FAULTS	   (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS))
+
+extern char __libc_single_threaded __attribute__((weak)); /* since glibc 2.32 */
 
 /* The kernel's own sigaction: libc's hides signals 32 and 33, and ours is wrapped. */
 struct kernel_sigaction {
@@ -38,14 +52,114 @@ static bool begins_again(const greg_t *registers)
 	       load_u8(here, pc + 1, &second) && first == 0x0f && second == 0x05;
 }
 
-static bool ends_calls(int signo)
+/*
+ * Is it one that a handler without SA_RESTART ends? (signal(7).) Fork, futexes with priority
+ * inheritance and others begin again in any case; and a call in a loop may look begun before it is
+ * (rcx and r11 of the last time), which must not give EINTR where no program expects it.
+ */
+static bool can_be_ended(const greg_t *registers)
+{
+	switch (registers[REG_RAX]) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_splice:
+	case SYS_tee:
+	case SYS_vmsplice:
+	case SYS_sendfile:
+	case SYS_ioctl:
+	case SYS_open:
+	case SYS_openat:
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_flock:
+	case SYS_fcntl:
+	case SYS_mq_timedreceive:
+	case SYS_mq_timedsend:
+	case SYS_getrandom:
+		return true;
+	case SYS_futex:
+		return (registers[REG_RSI] & FUTEX_CMD_MASK) == FUTEX_WAIT ||
+		       (registers[REG_RSI] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+	default:
+		return false;
+	}
+}
+
+enum verdict {
+	NO_HANDLER,
+	RESTARTS,
+	ENDS_CALLS,
+};
+
+static enum verdict verdict_of(int signo)
 {
 	struct kernel_sigaction action;
 
-	if (syscall(SYS_rt_sigaction, signo, NULL, &action, sizeof(action.mask)) != 0)
+	if (syscall(SYS_rt_sigaction, signo, NULL, &action, sizeof(action.mask)) != 0 ||
+	    action.handler == SIG_DFL || action.handler == SIG_IGN)
+		return NO_HANDLER;
+	return action.flags & SA_RESTART ? RESTARTS : ENDS_CALLS;
+}
+
+/*
+ * A signal of the whole process that is blocked here goes to another thread that does not block it
+ * (retarget_shared_pending()), where without us its handler would run in this one, and before the
+ * call returns. So take it, if it is still there, and send it to this thread with what it says.
+ * Returns false if another thread was first.
+ */
+static bool keep_here(int signo)
+{
+	const struct timespec no_time = {0};
+	uint64_t one = BIT(signo);
+	siginfo_t info;
+
+	if (signo >= SIGNAL_RT_MIN)
+		return true;
+	if (syscall(SYS_rt_sigtimedwait, &one, &info, &no_time, sizeof(one)) != signo)
 		return false;
-	return action.handler != SIG_DFL && action.handler != SIG_IGN &&
-	       !(action.flags & SA_RESTART);
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), signo, &info);
+	return true;
+}
+
+/*
+ * Our SIGTRAP is queued on the way out of the kernel and breaks no call off itself: something else
+ * did. Where nothing is pending any more, a thread that was woken on this processor took it before
+ * we ran. Which signal it was is not known: any of the program's that would end the call counts.
+ * (A stop and a continuation look the same; a program with such handlers knows EINTR.)
+ */
+static bool may_have_been_taken(uint64_t blocked)
+{
+	if (&__libc_single_threaded == NULL || __libc_single_threaded)
+		return false;
+	for (int signo = 1; signo < SIGNAL_RT_MIN; signo++)
+		if (!((blocked | FAULTS) >> (signo - 1) & 1) && verdict_of(signo) == ENDS_CALLS)
+			return true;
+	return false;
+}
+
+/* As the first of @pending that has a handler says. */
+static bool is_ended(uint64_t pending, uint64_t blocked)
+{
+	for (int signo = 1; signo <= SIGNALS_MAX && pending; signo++) {
+		enum verdict verdict = NO_HANDLER;
+
+		if (pending >> (signo - 1) & 1)
+			verdict = verdict_of(signo);
+		if (verdict != NO_HANDLER && keep_here(signo))
+			return verdict == ENDS_CALLS;
+	}
+	return may_have_been_taken(blocked);
 }
 
 void interrupted_call_settle(void *context)
@@ -54,17 +168,13 @@ void interrupted_call_settle(void *context)
 	greg_t *registers = interrupted->uc_mcontext.gregs;
 	uint64_t pending, blocked;
 
-	if (!begins_again(registers))
+	if (!begins_again(registers) || !can_be_ended(registers))
 		return;
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)) != 0)
 		return;
 	__builtin_memcpy(&blocked, &interrupted->uc_sigmask, sizeof(blocked));
-	pending &= ~blocked & ~(1ull << (SIGTRAP - 1));
-	for (int signo = 1; signo <= SIGNALS_MAX && pending; signo++) {
-		if (!(pending >> (signo - 1) & 1) || !ends_calls(signo))
-			continue;
-		registers[REG_RIP] += SYSCALL_BYTES;
-		registers[REG_RAX] = -EINTR;
+	if (!is_ended(pending & ~blocked & ~BIT(SIGTRAP), blocked))
 		return;
-	}
+	registers[REG_RIP] += SYSCALL_BYTES;
+	registers[REG_RAX] = -EINTR;
 }

@@ -94,6 +94,7 @@ static bool on_trap(const siginfo_t *info, void *context)
 
 	if (!is_ours(info, agent.capture.memory.header))
 		return false;
+	interrupted_call_settle(context);
 	if (slot != NULL && is_of_slot(perf_data(info), slot))
 		sample(slot, info, context, now_ns);
 	interrupted_call_settle(context);

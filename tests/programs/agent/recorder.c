@@ -138,7 +138,7 @@ static int open_event(const struct slot *slot, uint32_t index)
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = option_clock ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_PAGE_FAULTS;
 	attr.sample_period = memory.header->events[0].period;
-	attr.exclude_kernel = 1;
+	attr.exclude_kernel = !option_clock; /* as the recorder asks */
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;
 	attr.sig_data = perf_cookie(index, 0, slot->generation);
