@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """SIGSEGV, SIGBUS and SIGTRAP are the program's own, whatever we do with them."""
 
+import subprocess
+
 import pytest
-from agent_recorder import PYTHON, TRIGGERS, library, program, record, trigger_options
+from agent_recorder import PYTHON, SECONDS, TRIGGERS, library, program, record, trigger_options
 
 CASE = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).signals_case(sys.argv[2].encode()))"
 SEGV, TRAP = 128 + 11, 128 + 5
@@ -128,3 +130,13 @@ def test_handler__neither_allocates_nor_locks(tmp_path, trigger):
 def test_handler__an_allocation_would_be_noticed(tmp_path):
     run = record(tmp_path, PYTHON, "-c", BLOCKED, options=("-p", library("no-malloc")))
     assert run.status == 99
+
+
+def test_masks__are_the_programs_in_its_eyes_and_events_come(tmp_path):
+    alone = subprocess.run([program("masks"), "plain"], capture_output=True, text=True,
+                           timeout=SECONDS, check=False)
+    assert (alone.returncode, alone.stdout) == (0, "")
+    run = record(tmp_path, program("masks"), options=("-t", "perf", "-c", "1"))
+    assert (run.status, run.out) == (0, "")
+    # 50 new pages in each of 19 places with the signal blocked: no event waits for the unblocking.
+    assert run.result["samples"] > 700 and run.result["lost"]["delayed"] < 100

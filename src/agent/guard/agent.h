@@ -174,7 +174,11 @@ void dispositions_give_back(void);
 enum program_blocks {
 	PROGRAM_BLOCKS_TRAP = 1 << 0, /* the program has SIGTRAP in this thread's mask */
 	PROGRAM_TRAP_HELD = 1 << 1,   /* and so has the kernel: one of the program's is pending */
+	PROGRAM_STARTS_BLOCKING = 1 << 2, /* until masks_begin(): the thread is made with it */
 };
+
+/** masks_of_new_thread - a new slot's program_blocks, by the attributes (or NULL) or inherited */
+uint32_t masks_of_new_thread(const pthread_attr_t *attributes);
 
 /** masks_begin - the calling thread's kernel mask without SIGTRAP; what the program has is kept */
 void masks_begin(struct slot *slot);

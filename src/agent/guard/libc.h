@@ -25,38 +25,41 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 		      void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
 __sighandler_t bsd_signal(int signo, __sighandler_t handler);
 int __sigaction(int signo, const struct sigaction *action, struct sigaction *old);
+int __sigpause(int signo_or_mask, int is_signo);
+int __xpg_sigpause(int signo);
 int __ppoll_chk(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeout,
 		const sigset_t *mask, size_t fds_bytes);
 
-#define LIBC_FUNCTIONS(X)    \
-	X(__libc_start_main) \
-	X(pthread_create)    \
-	X(thrd_create)       \
-	X(_Fork)             \
-	X(execve)            \
-	X(execvpe)           \
-	X(fexecve)           \
-	X(execveat)          \
-	X(posix_spawn)       \
-	X(posix_spawnp)      \
-	X(system)            \
-	X(popen)             \
-	X(sigaction)         \
-	X(signal)            \
-	X(sysv_signal)       \
-	X(sigset)            \
-	X(sigignore)         \
-	X(sigprocmask)       \
-	X(pthread_sigmask)   \
-	X(sigwait)           \
-	X(sigwaitinfo)       \
-	X(sigtimedwait)      \
-	X(sigsuspend)        \
-	X(signalfd)          \
-	X(ppoll)             \
-	X(__ppoll_chk)       \
-	X(pselect)           \
-	X(epoll_pwait)       \
+#define LIBC_FUNCTIONS(X)             \
+	X(__libc_start_main)          \
+	X(pthread_create)             \
+	X(thrd_create)                \
+	X(pthread_attr_getsigmask_np) \
+	X(_Fork)                      \
+	X(execve)                     \
+	X(execvpe)                    \
+	X(fexecve)                    \
+	X(execveat)                   \
+	X(posix_spawn)                \
+	X(posix_spawnp)               \
+	X(system)                     \
+	X(popen)                      \
+	X(sigaction)                  \
+	X(signal)                     \
+	X(sysv_signal)                \
+	X(sigset)                     \
+	X(sigignore)                  \
+	X(sigprocmask)                \
+	X(pthread_sigmask)            \
+	X(sigwait)                    \
+	X(sigwaitinfo)                \
+	X(sigtimedwait)               \
+	X(sigsuspend)                 \
+	X(signalfd)                   \
+	X(ppoll)                      \
+	X(__ppoll_chk)                \
+	X(pselect)                    \
+	X(epoll_pwait)                \
 	X(epoll_pwait2)
 
 struct libc {

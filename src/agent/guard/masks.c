@@ -13,8 +13,7 @@
  * A SIGTRAP that somebody sent and that the program blocks reaches our handler all the same: it is
  * queued again and the kernel's mask then blocks it (PROGRAM_TRAP_HELD), so that sigwait() and
  * unblocking find it as without us. Until then this thread's perf events come late and are
- * counted so. Not covered: masks set by raw system calls, sigblock() and sigsetmask(), the
- * attribute of pthread_attr_setsigmask_np(); their events come late and are counted.
+ * counted so. Not covered: masks set by raw system calls; events come late then and are counted.
  */
 #include "agent/guard/agent.h"
 
@@ -47,11 +46,23 @@ void masks_begin(struct slot *slot)
 	uint64_t before = 0;
 
 	/* A thread that a thread of ours made starts with SIGTRAP unblocked: no system call. */
-	if (slot->start_routine != 0)
+	if (slot->start_routine != 0 && !(slot->program_blocks & PROGRAM_STARTS_BLOCKING))
 		return;
+	slot->program_blocks =
+		slot->program_blocks & PROGRAM_STARTS_BLOCKING ? PROGRAM_BLOCKS_TRAP : 0;
 	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, &before, KERNEL_SIGSET_BYTES);
 	if (before & TRAP_BIT)
 		slot->program_blocks |= PROGRAM_BLOCKS_TRAP;
+}
+
+uint32_t masks_of_new_thread(const pthread_attr_t *attributes)
+{
+	sigset_t mask;
+
+	if (attributes != NULL && libc_next()->pthread_attr_getsigmask_np != NULL &&
+	    libc_next()->pthread_attr_getsigmask_np(attributes, &mask) == 0)
+		return sigismember(&mask, SIGTRAP) == 1 ? PROGRAM_STARTS_BLOCKING : 0;
+	return agent_slot != NULL ? agent_slot->program_blocks & PROGRAM_BLOCKS_TRAP : 0;
 }
 
 bool masks_hold_trap(const siginfo_t *info, void *context)
@@ -134,6 +145,46 @@ WRAPPER int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return change_mask(libc_next()->pthread_sigmask, how, set, old);
 }
 
+/* ---- the older names ---- */
+
+/* The first 32 signals as bits of an int. */
+static int change_old_mask(int how, int mask)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	set.__val[0] = (unsigned int)mask;
+	return sigprocmask(how, &set, &old) < 0 ? -1 : (int)old.__val[0];
+}
+
+WRAPPER int sigblock(int mask)
+{
+	return change_old_mask(SIG_BLOCK, mask);
+}
+
+WRAPPER int sigsetmask(int mask)
+{
+	return change_old_mask(SIG_SETMASK, mask);
+}
+
+static int change_one(int how, int signo)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	return sigaddset(&set, signo) < 0 ? -1 : sigprocmask(how, &set, NULL);
+}
+
+WRAPPER int sighold(int signo)
+{
+	return change_one(SIG_BLOCK, signo);
+}
+
+WRAPPER int sigrelse(int signo)
+{
+	return change_one(SIG_UNBLOCK, signo);
+}
+
 /* ---- waiting for signals: ours are not among them ---- */
 
 WRAPPER int sigwait(const sigset_t *set, int *signo)
@@ -204,9 +255,21 @@ static const sigset_t *enter(struct passing_mask *passing, const sigset_t *set)
 
 static void leave(const struct passing_mask *passing)
 {
-	if (passing->slot != NULL)
-		passing->slot->program_blocks =
-			passing->before | (passing->slot->program_blocks & PROGRAM_TRAP_HELD);
+	const uint64_t trap = TRAP_BIT;
+	uint32_t held;
+
+	if (passing->slot == NULL)
+		return;
+	held = passing->slot->program_blocks & PROGRAM_TRAP_HELD;
+	passing->slot->program_blocks = passing->before | held;
+	/* Held during the call, which it ended: now the program takes it. */
+	if (held && !(passing->before & PROGRAM_BLOCKS_TRAP)) {
+		int saved_errno = errno;
+
+		passing->slot->program_blocks = 0;
+		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, NULL, KERNEL_SIGSET_BYTES);
+		errno = saved_errno;
+	}
 }
 
 WRAPPER int sigsuspend(const sigset_t *set)
@@ -216,6 +279,31 @@ WRAPPER int sigsuspend(const sigset_t *set)
 
 	leave(&passing);
 	return r;
+}
+
+WRAPPER int __sigpause(int signo_or_mask, int is_signo)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (!is_signo)
+		set.__val[0] = (unsigned int)signo_or_mask;
+	else if (sigprocmask(SIG_BLOCK, NULL, &set) < 0 || sigdelset(&set, signo_or_mask) < 0)
+		return -1;
+	return sigsuspend(&set);
+}
+
+WRAPPER int __xpg_sigpause(int signo)
+{
+	return __sigpause(signo, 1);
+}
+
+/* What a program calls that was not compiled as X/Open has it; <signal.h> renames the other. */
+WRAPPER int bsd_sigpause(int mask) __asm__("sigpause");
+
+WRAPPER int bsd_sigpause(int mask)
+{
+	return __sigpause(mask, 0);
 }
 
 WRAPPER int ppoll(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeout,

@@ -117,7 +117,7 @@ static int trampoline_c11(void *argument)
 }
 
 /* A slot for a thread that is about to be made; NULL: it runs unsampled. */
-static struct slot *claim(uintptr_t routine, void *argument)
+static struct slot *claim(const pthread_attr_t *attributes, uintptr_t routine, void *argument)
 {
 	struct memory_header *header = agent.capture.memory.header;
 	struct slot *slot;
@@ -134,8 +134,7 @@ static struct slot *claim(uintptr_t routine, void *argument)
 	}
 	slot->start_routine = routine;
 	slot->start_argument = (uintptr_t)argument;
-	if (agent_slot != NULL)
-		slot->program_blocks = agent_slot->program_blocks & PROGRAM_BLOCKS_TRAP;
+	slot->program_blocks = masks_of_new_thread(attributes);
 	return slot;
 }
 
@@ -152,7 +151,7 @@ WRAPPER int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			   void *(*routine)(void *), void *argument)
 {
 	const struct libc *next = libc_next();
-	struct slot *slot = claim((uintptr_t)routine, argument);
+	struct slot *slot = claim(attributes, (uintptr_t)routine, argument);
 	int r;
 
 	if (slot == NULL) {
@@ -169,7 +168,7 @@ WRAPPER int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 WRAPPER int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
 	const struct libc *next = libc_next();
-	struct slot *slot = claim((uintptr_t)routine, argument);
+	struct slot *slot = claim(NULL, (uintptr_t)routine, argument);
 	int r;
 
 	if (slot == NULL)
