@@ -179,3 +179,21 @@ if pid:
     run = record(tmp_path, PYTHON, "-c", code)
     assert run.status == 0
     assert run.result["ended"] == 3
+
+
+def test_wordexp__has_a_clean_child_that_is_listed(tmp_path):
+    code = """
+import ctypes
+class Words(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_size_t), ("words", ctypes.POINTER(ctypes.c_char_p)),
+                ("offset", ctypes.c_size_t)]
+words = Words()
+assert ctypes.CDLL(None).wordexp(b"plain $(env | tr -d ' ')", ctypes.byref(words), 0) == 0
+print(*(words.words[i].decode() for i in range(words.count)), sep="\\n")
+assert ctypes.CDLL(None).wordexp(b"plain $HOME", ctypes.byref(words), 0) == 0
+"""
+    run = record(tmp_path, PYTHON, "-c", code, env={"MARK": "here"})
+    assert run.status == 0 and "MARK=here" in run.out.splitlines()
+    assert not shows_us(run) and not run.lines("LD_PRELOAD=")
+    listed = [p["command"] for p in run.result["processes"] if p["how"] == SPAWNED]
+    assert listed == ["plain $(env | tr -d ' ')"]

@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <threads.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 /* A function of ours that the program calls in libc's stead; listed in agent.map. */
 #define WRAPPER __attribute__((visibility("default")))
@@ -44,6 +45,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeou
 	X(posix_spawnp)               \
 	X(system)                     \
 	X(popen)                      \
+	X(wordexp)                    \
 	X(sigaction)                  \
 	X(signal)                     \
 	X(sysv_signal)                \

@@ -8,7 +8,9 @@
  */
 #include "agent/guard/agent.h"
 
-/* system() and popen() do not say whom they start. */
+#include <string.h>
+
+/* system(), popen() and wordexp() do not say whom they start. */
 static void list(pid_t pid, const char *command)
 {
 	if (agent_mode() != AGENT_INERT)
@@ -58,4 +60,12 @@ WRAPPER FILE *popen(const char *command, const char *mode)
 	if (stream != NULL)
 		list(0, command);
 	return stream;
+}
+
+/* A shell runs for a command substitution alone. */
+WRAPPER int wordexp(const char *words, wordexp_t *expanded, int flags)
+{
+	if (!(flags & WRDE_NOCMD) && (strstr(words, "$(") != NULL || strchr(words, '`') != NULL))
+		list(0, words);
+	return libc_next()->wordexp(words, expanded, flags);
 }
