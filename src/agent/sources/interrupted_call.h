@@ -15,8 +15,8 @@
  * @context: the ucontext_t of our handler, in which all other signals are blocked
  * Where the call was set to begin again although the first pending signal of the program's ends it:
  * it fails with EINTR, and that signal's handler runs in this thread. At once and again after the
- * sample: other threads may take what is pending, and more may come. Costs a few loads where no call
- * was broken off. Signal-safe.
+ * sample: other threads may take what is pending, and more may come. Costs a few loads where no
+ * call was broken off. Signal-safe.
  */
 void interrupted_call_settle(void *context);
 
