@@ -26,7 +26,7 @@ def functions(pathprof, directory):
 
 
 @pytest.mark.skipif(not OTHERS, reason="SKIPPED: no other CPython here")
-@pytest.mark.parametrize("other", OTHERS, ids=lambda p: p.parts[-3])
+@pytest.mark.parametrize("other", OTHERS, ids=str)
 @pytest.mark.parametrize("options", [["-e", "cpu-time"], ["-e", "page-faults", "-c", "1"]],
                          ids=["cpu-time", "page-faults"])
 def test_interpreter__that_cannot_be_read_is_unharmed_and_named(record, report, other, options):
