@@ -177,22 +177,28 @@ def per_sample(bench):
 
 
 def peers_per_sample(bench, script):
-    plain = [PYTHON, script, "1500"]
+    """What one more sample costs a peer: two lengths of the same run, so that its start is apart."""
     folded = bench.work / "peer.txt"
-    commands = {
-        "austin": ["austin", "-i", "4000", "-o", folded, *plain],
-        "py-spy": ["py-spy", "record", "-r", "250", "-f", "raw", "-o", folded, "--", *plain],
-    }
+
+    def command(name, loops):
+        plain = [PYTHON, script, loops]
+        return plain, {
+            "austin": ["austin", "-i", "4000", "-o", folded, *plain],
+            "py-spy": ["py-spy", "record", "-r", "250", "-f", "raw", "-o", folded, "--", *plain],
+        }[name]
+
+    def measured(name, loops):
+        plain, recorded = command(name, loops)
+        extra = paired(plain, {name: recorded}, 3 if bench.quick else 7)[name]
+        lines = [line for line in folded.read_text().splitlines() if line and line[0] != "#"]
+        samples = len(lines) if name == "austin" else sum(int(l.rsplit(" ", 1)[1]) for l in lines)
+        return extra, samples
+
     beside = {}
-    for name, command in commands.items():
-        if not peer(name):
-            continue
-        extra = paired(plain, {name: command}, 3 if bench.quick else 9)[name]
-        samples = sum(int(line.rsplit(" ", 1)[1]) for line in folded.read_text().splitlines()
-                      if line and not line.startswith("#"))
-        if name == "austin":
-            samples = len(folded.read_text().splitlines())
-        beside[f"{name} us"] = extra / max(samples, 1) * 1e6
+    for name in ("austin", "py-spy"):
+        if peer(name):
+            (short, few), (long, many) = measured(name, "1000"), measured(name, "6000")
+            beside[f"{name} us"] = (long - short) / max(many - few, 1) * 1e6
     return beside
 
 
