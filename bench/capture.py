@@ -97,7 +97,7 @@ def new_code(depth, number, fresh):
     names = functions(2 * depth)
     for first in (0, 1):
         run(names[first::2], lambda: library.bench_tick(0))
-    kept = [functions(fresh) if fresh else [] for _ in range(1)]
+    kept = []  # code objects stay alive, so that no address comes back
     library.bench_reset()
     for counter in range(2, number + 2):
         path = [names[2 * level + (counter >> level & 1)] for level in range(depth - fresh)]
