@@ -82,17 +82,26 @@ static uint32_t own_tid(void)
 	return (uint32_t) ~(clock >> 3);
 }
 
-static void *trampoline(void *argument)
+/* What a start routine returns, of pthread_create() or of thrd_create(). */
+union thread_result {
+	void *posix;
+	int c11;
+};
+
+/* The thread's life inside ours: armed before the routine, disarmed in whatever way it ends. */
+static union thread_result run_routine(struct slot *slot, bool c11)
 {
-	struct slot *slot = argument;
-	void *(*routine)(void *) = (void *(*)(void *))(uintptr_t)slot->start_routine;
-	void *routine_argument = (void *)(uintptr_t)slot->start_argument;
-	void *result;
+	uintptr_t routine = (uintptr_t)slot->start_routine;
+	void *argument = (void *)(uintptr_t)slot->start_argument;
+	union thread_result result;
 	int cancel_state;
 
 	thread_begin(slot, own_tid());
 	pthread_cleanup_push(thread_end, NULL);
-	result = routine(routine_argument);
+	if (c11)
+		result.c11 = ((int (*)(void *))routine)(argument);
+	else
+		result.posix = ((void *(*)(void *))routine)(argument);
 	/* The clean-up of a thread that has returned must not be cut short. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_cleanup_pop(1);
@@ -100,20 +109,14 @@ static void *trampoline(void *argument)
 	return result;
 }
 
-static int trampoline_c11(void *argument)
+static void *trampoline(void *slot)
 {
-	struct slot *slot = argument;
-	int (*routine)(void *) = (int (*)(void *))(uintptr_t)slot->start_routine;
-	void *routine_argument = (void *)(uintptr_t)slot->start_argument;
-	int result, cancel_state;
+	return run_routine(slot, false).posix;
+}
 
-	thread_begin(slot, own_tid());
-	pthread_cleanup_push(thread_end, NULL);
-	result = routine(routine_argument);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pthread_cleanup_pop(1);
-	pthread_setcancelstate(cancel_state, NULL);
-	return result;
+static int trampoline_c11(void *slot)
+{
+	return run_routine(slot, true).c11;
 }
 
 /* A slot for a thread that is about to be made; NULL: it runs unsampled. */

@@ -98,7 +98,6 @@ static void measure(const struct trace *trace, const struct timing *timing, stru
 		const struct trace_sample *sample = &trace->samples[i];
 		struct pace *pace = &paces[sample->thread];
 		double wall = (double)sample->time_ns - (double)pace->last_ns;
-
 		bool apart = pace->all_samples && wall > APART_FACTOR * (double)sample->count;
 
 		if (sample->event != timing->event)
