@@ -24,6 +24,7 @@ enum trigger {
 	TRIGGER_CPU_TIMER = 1, /* POSIX CPU-time timer of the thread, signal 33 */
 	TRIGGER_PERF_SIGTRAP,  /* perf event with attr.sigtrap, SIGTRAP */
 	TRIGGER_MANUAL,	       /* ticks made by hand: tests and benchmarks */
+	TRIGGER_PERF_ASYNC,    /* perf event with F_SETSIG to the thread, one-shot, re-armed */
 };
 
 /* Overflows that left no sample. X(enumerator, key, sentence) */

@@ -59,9 +59,9 @@ struct memory_sizes {
 
 /* One event of the recording, as agents need to know it. */
 struct memory_event {
-	uint64_t period;  /* events per sample; ns for time */
-	uint32_t trigger; /* enum trigger */
-	uint32_t pad;
+	uint64_t period;    /* events per sample; ns for time */
+	uint32_t trigger;   /* enum trigger */
+	uint32_t inherited; /* 1: one event for all threads; nothing is armed per thread */
 	char name[32];
 };
 

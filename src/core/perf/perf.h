@@ -27,8 +27,16 @@ struct perf_kind {
 	uint64_t config, config1, config2;
 };
 
-/* A sampling event for one thread: overflows go to it by SIGTRAP. */
+/* How an overflow gets to the thread that caused it. */
+enum perf_delivery {
+	PERF_BY_SIGTRAP, /* attr.sigtrap, synchronous, Linux 5.13 and later */
+	PERF_BY_SIGNAL,	 /* F_SETSIG to the thread; the handler re-arms with IOC_REFRESH */
+};
+
+/* A sampling event: overflows go to the thread that caused them. */
 struct perf_sampling {
+	enum perf_delivery delivery;
+	bool inherit; /* for all threads that the thread will make as well */
 	struct perf_kind kind;
 	uint64_t period;
 	uint64_t first_period; /* 1 to period; a random one gives short threads their share */

@@ -45,6 +45,8 @@ const char *event_trigger_name(enum trigger trigger)
 		return "cpu-timer";
 	case TRIGGER_PERF_SIGTRAP:
 		return "perf-sigtrap";
+	case TRIGGER_PERF_ASYNC:
+		return "perf-async";
 	default:
 		return "manual";
 	}

@@ -31,8 +31,10 @@
 /* What the user asked for; 0 or NULL: not said. */
 struct event_request {
 	const char *name;
-	uint64_t period;    /* -c */
-	uint64_t frequency; /* -F, per second */
+	uint64_t period;      /* -c */
+	uint64_t frequency;   /* -F, per second */
+	enum trigger trigger; /* --trigger: that one or none; 0: the ladder chooses */
+	bool inherit;	      /* --inherit: one event for all threads */
 };
 
 /* An event as it will be sampled. */
@@ -42,7 +44,8 @@ struct event_choice {
 	enum trigger trigger;
 	uint64_t period;
 	uint64_t min_gap_ns;   /* ticks sooner after one another are counted as lost */
-	struct perf_kind perf; /* TRIGGER_PERF_SIGTRAP */
+	struct perf_kind perf; /* TRIGGER_PERF_SIGTRAP, TRIGGER_PERF_ASYNC */
+	bool inherited;	       /* opened once, for all threads: struct memory_event */
 	char notes[EVENT_NOTES_MAX][EVENT_NOTE_BYTES]; /* sentences for the user */
 	unsigned int nr_notes;
 };
@@ -72,7 +75,7 @@ int event_choose(const struct event_request *request, uint32_t tick_ns,
 /** event_time_text - nanoseconds for people: "1 ns", "30 us", "4 ms". Returns @text. */
 const char *event_time_text(uint64_t ns, char text[EVENT_TIME_BYTES]);
 
-/** event_trigger_name - "cpu-timer", "perf-sigtrap", "manual" */
+/** event_trigger_name - "cpu-timer", "perf-sigtrap", "perf-async", "manual" */
 const char *event_trigger_name(enum trigger trigger);
 
 /* One row of `pathprof list`. */
