@@ -114,6 +114,18 @@ static int map_memory(int fd)
 	return r;
 }
 
+/* For stacks that the recorder reads from outside: --wall. */
+static void tell_interpreter(const struct cpython *cpython, struct memory_interpreter *told)
+{
+	struct cpython copy = *cpython;
+
+	_Static_assert(sizeof(copy) <= sizeof(told->cpython), "there is room");
+	copy.layout = NULL; /* a pointer of ours */
+	told->runtime_bytes = cpython_runtime_bytes(cpython);
+	memcpy(told->cpython, &copy, sizeof(copy));
+	atomic_store_explicit(&told->known, 1, memory_order_release);
+}
+
 static void agent_start(void)
 {
 	struct handshake_hello hello = {.magic = HANDSHAKE_MAGIC, .version = HANDSHAKE_VERSION};
@@ -130,6 +142,7 @@ static void agent_start(void)
 
 	watch_for_forks();
 	if (hello.interpreter == INTERPRETER_READ) {
+		tell_interpreter(&agent.capture.cpython, &agent.capture.memory.header->interpreter);
 		dispositions_take(SIGSEGV, recover_load);
 		dispositions_take(SIGBUS, recover_load);
 	}

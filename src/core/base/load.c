@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Guarded loads: the table of faulting instructions, and loads from another process. */
+/* Guarded loads: the table of faulting instructions, and loads from another process,
+ * each page once where that is wanted. */
 #include "core/base/load.h"
 
+#include <string.h>
 #include <sys/uio.h>
 
 struct fault_entry {
@@ -34,4 +36,43 @@ bool load_remote(pid_t pid, uint64_t address, void *to, size_t length)
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = length};
 
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)length;
+}
+
+void load_pages_clear(struct load_pages *pages)
+{
+	memset(pages->keys, 0, sizeof(pages->keys));
+}
+
+static const uint8_t *page_at(struct load_pages *pages, pid_t pid, uint64_t number)
+{
+	size_t place = number % LOAD_PAGES;
+
+	if (pages->keys[place] == number + 1)
+		return pages->bytes[place];
+	pages->keys[place] = 0;
+	pages->nr_read++;
+	if (!load_remote(pid, number * LOAD_PAGE_BYTES, pages->bytes[place], LOAD_PAGE_BYTES))
+		return NULL;
+	pages->keys[place] = number + 1;
+	return pages->bytes[place];
+}
+
+bool load_paged(struct load_pages *pages, pid_t pid, uint64_t address, void *to, size_t length)
+{
+	uint8_t *at = to;
+
+	while (length) { /* each turn takes what is left of a page */
+		size_t offset = address % LOAD_PAGE_BYTES, part = LOAD_PAGE_BYTES - offset;
+		const uint8_t *page = page_at(pages, pid, address / LOAD_PAGE_BYTES);
+
+		if (!page)
+			return false;
+		if (part > length)
+			part = length;
+		memcpy(at, page + offset, part);
+		at += part;
+		address += part;
+		length -= part;
+	}
+	return true;
 }

@@ -12,7 +12,8 @@
  *                  the load return false. The section holds pairs of 32-bit offsets relative to
  *                  themselves: faulting instruction, recovery. (The idea is the kernel's
  *                  exception table, Documentation/arch/x86/exception-tables.rst.)
- *   READER_REMOTE  another process, by process_vm_readv().
+ *   READER_REMOTE  another process, by process_vm_readv(): a system call a load, or, where `pages`
+ *                  is given, one for each page that is met.
  *
  * load_recover() is what the fault handler calls.
  */
@@ -29,9 +30,12 @@ enum reader_kind {
 	READER_REMOTE,
 };
 
+struct load_pages;
+
 struct reader {
 	enum reader_kind kind;
-	pid_t pid; /* READER_REMOTE */
+	pid_t pid;		  /* READER_REMOTE */
+	struct load_pages *pages; /* READER_REMOTE: what was read before; NULL: nothing is kept */
 };
 
 /**
@@ -43,6 +47,30 @@ uintptr_t load_recover(uintptr_t pc);
 
 /** load_remote - READER_REMOTE's way. Returns false if not all of @length could be read. */
 bool load_remote(pid_t pid, uint64_t address, void *to, size_t length);
+
+/*
+ * Pages of another process as they were at their first load since load_pages_clear(). What is read
+ * through them is of one moment only if the other process stood still: who cares checks that.
+ */
+#define LOAD_PAGE_BYTES 4096
+#define LOAD_PAGES	256 /* kept; the page number chooses the place, the last one stays */
+struct load_pages {
+	uint64_t keys[LOAD_PAGES]; /* page number + 1; 0: empty */
+	uint64_t nr_read;	   /* pages, since they were made */
+	uint8_t bytes[LOAD_PAGES][LOAD_PAGE_BYTES];
+};
+
+/** load_pages_clear - forget what was read */
+void load_pages_clear(struct load_pages *pages);
+
+/** load_paged - any @length, across pages; false if not all of it could be read */
+bool load_paged(struct load_pages *pages, pid_t pid, uint64_t address, void *to, size_t length);
+
+static inline bool load_other(struct reader reader, uint64_t address, void *to, size_t length)
+{
+	return reader.pages ? load_paged(reader.pages, reader.pid, address, to, length)
+			    : load_remote(reader.pid, address, to, length);
+}
 
 #if defined(__x86_64__)
 /* At any alignment, of any type: a memory operand, which saves computing the address first. */
@@ -111,21 +139,21 @@ static inline __attribute__((always_inline)) bool load_u64(struct reader reader,
 							   uint64_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint64_t(address, to)
-					    : load_remote(reader.pid, address, to, sizeof(*to));
+					    : load_other(reader, address, to, sizeof(*to));
 }
 
 static inline __attribute__((always_inline)) bool load_u32(struct reader reader, uint64_t address,
 							   uint32_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint32_t(address, to)
-					    : load_remote(reader.pid, address, to, sizeof(*to));
+					    : load_other(reader, address, to, sizeof(*to));
 }
 
 static inline __attribute__((always_inline)) bool load_u8(struct reader reader, uint64_t address,
 							  uint8_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint8_t(address, to)
-					    : load_remote(reader.pid, address, to, sizeof(*to));
+					    : load_other(reader, address, to, sizeof(*to));
 }
 
 #endif

@@ -67,6 +67,12 @@ struct cpython_code {
 int cpython_find(struct cpython *ret_cpython, struct errbuf *err);
 
 /**
+ * cpython_runtime_bytes - size of the interpreter's state, from the symbol at its runtime's address
+ * The main interpreter's lock lies in there. Returns 0 where that is not known. Not signal-safe.
+ */
+uint32_t cpython_runtime_bytes(const struct cpython *cpython);
+
+/**
  * cpython_thread_state - address of the calling thread's running thread state
  * @tid: the calling thread's id
  * @ret_holds_lock: does the thread hold its interpreter's lock; of free-threaded builds: is it

@@ -2,10 +2,10 @@
 /*
  * The bytes of a recording's `ust/` trace: CTF 1.8, little endian, every field byte-packed.
  *
- * PACKET (both stream classes)                             bytes at
+ * PACKET (all stream classes)                              bytes at
  *   header   magic u32 = 0xC1FC1FC1                            0
  *            uuid u8[16]         of the trace                  4
- *            stream_id u32       0 samples, 1 definitions     20
+ *            stream_id u32       0 samples, 1 definitions, 2 waits   20
  *            stream_instance_id u64                           24
  *   context  timestamp_begin u64 ns, clock monotonic          32
  *            timestamp_end u64                                40
@@ -13,7 +13,7 @@
  *            packet_size u64     bits, equal to content_size  56
  *            packet_seq_num u64  from 0 within the stream     64
  *            events_discarded u64 cumulative in the stream    72
- *            vpid u32, vtid u32  0 in the definitions         80
+ *            vpid u32, vtid u32  0 in definitions and waits   80
  *            procname char[16]   the thread's name            88
  *   events                                                   104
  *
@@ -39,6 +39,16 @@
  *                  samples u64, lost u64, overrun u64, voluntary_switches u64, name string
  *                  (written when the thread has ended, or with the recording)
  *   id 4 "process" pid u32, ppid u32, start_ns u64, recorded u8, command string, reason string
+ * WAITS (stream class 2): file ust/waits, of recordings with --wall. Both carry the time at which
+ * they were written.
+ *   id 0 "wait"         pid u32, tid u32, native u32, python u32, start u64, duration u64,
+ *                       count u64, kind u8
+ *   id 1 "thread_waits" pid u32, tid u32, waits u64, waited u64, seen u64, seen_ns u64,
+ *                       rejected u64
+ * start and duration are the wait's own, in ns; count is the waiting time that it stands for, which
+ * is more than the duration where not every wait is looked at; kind is enum wait_kind. thread_waits
+ * is exact: how often the thread did not run and for how long, and what of it was looked at.
+ *
  * Strings are UTF-8 without NUL; what is no valid text is written as \xNN or \uNNNN.
  *
  * The format's man page is pathprof-recording(5).
@@ -54,6 +64,7 @@
 #define CTF_MAGIC	     0xC1FC1FC1u
 #define CTF_STREAM_SAMPLES   0u
 #define CTF_STREAM_DEFS	     1u
+#define CTF_STREAM_WAITS     2u
 #define CTF_PREFIX_BYTES     104 /* packet header and context */
 #define CTF_PROCNAME_BYTES   16
 #define CTF_ID_EXTENDED	     31u
@@ -66,6 +77,15 @@ enum ctf_definition_id {
 	CTF_DEF_THREAD = 3,
 	CTF_DEF_PROCESS = 4,
 };
+
+enum ctf_wait_id {
+	CTF_WAIT = 0,
+	CTF_THREAD_WAITS = 1,
+};
+
+#define CTF_WAIT_BYTES	       (4 * 4 + 3 * 8 + 1) /* without the header */
+#define CTF_THREAD_WAITS_BYTES (2 * 4 + 5 * 8)
+#define CTF_HEADER_MAX_BYTES   13
 
 #define CTF_SAMPLE_MAX_BYTES (13 + 16) /* extended header, wide count */
 

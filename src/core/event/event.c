@@ -40,3 +40,14 @@ const char *degraded_sentence(unsigned int reason)
 {
 	return reason < NR_DEGRADED_REASONS ? degradations[reason].sentence : NULL;
 }
+
+const char *state_key(unsigned int state)
+{
+	static const char *const keys[] = {
+#define X(id, key) key,
+		SAMPLE_STATES(X)
+#undef X
+	};
+
+	return state < NR_SAMPLE_STATES ? keys[state] : NULL;
+}

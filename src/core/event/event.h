@@ -7,6 +7,7 @@
  *   node     one frame in a call chain: its parent node and where it stands; a chain is a node
  *   code     a Python code object: names, first line, line table
  *   module   a mapped file with native code
+ *   wait     a time in which a thread did not run, with its stack then
  *   loss     an overflow that happened and left no sample, by reason
  *   degraded a sample that was kept but shows less than it could, by reason
  *
@@ -83,7 +84,33 @@ enum node_kind {
 
 enum node_flag {
 	NODE_FLAG_ENTRY = 1 << 0, /* this Python frame was entered from native code (is_entry) */
+	NODE_FLAG_LOCK_HELD = 1 << 1, /* of a leaf: the thread held the interpreter lock */
 };
+
+/* What a thread that did not run stood for. Stored. */
+enum wait_kind {
+	WAIT_OTHER = 1,	   /* in a system call or a page fault: sleep, lock, file, socket, child */
+	WAIT_LOCK = 2,	   /* for the interpreter lock */
+	WAIT_RUNNABLE = 3, /* ready, but without a CPU: it was preempted */
+};
+
+/* What a thread did at a sample; a wait is a sample as well. X(enumerator, key) */
+#define SAMPLE_STATES(X)                                                                           \
+	X(STATE_RUNNING, "running") /* on a CPU; of a recording that knows the lock: without it */ \
+	X(STATE_LOCKED, "gil")	    /* on a CPU, holding the interpreter lock */                   \
+	X(STATE_LOCK, "gil-wait")   /* waiting for the interpreter lock */                         \
+	X(STATE_RUNNABLE, "runnable") /* ready, without a CPU */                                   \
+	X(STATE_WAITING, "waiting")   /* waiting otherwise */
+
+enum sample_state {
+#define X(id, key) id,
+	SAMPLE_STATES(X)
+#undef X
+		NR_SAMPLE_STATES
+};
+
+/** state_key - the name of a state in options and JSON; NULL for a number that is none */
+const char *state_key(unsigned int state);
 
 /* Which line table a code's bytes are. Stored. */
 enum line_table_kind {

@@ -42,6 +42,8 @@
 #define FRAMES_MAX	  1024 /* frames a sample keeps; deeper stacks get NODE_TRUNCATED at the root */
 #define WALK_MEMO_ENTRIES 64 /* code objects remembered within one walk */
 
+#define MEMORY_CPYTHON_BYTES 256
+
 /* Bounds of the regions; the recorder chooses them from --memory. */
 struct memory_sizes {
 	uint32_t nr_slots;
@@ -63,6 +65,14 @@ struct memory_event {
 	uint32_t trigger;   /* enum trigger */
 	uint32_t inherited; /* 1: one event for all threads; nothing is armed per thread */
 	char name[32];
+};
+
+/* What the recorder needs to read the interpreter's stacks from outside. */
+struct memory_interpreter {
+	_Atomic uint32_t known; /* 1: the rest is valid */
+	uint32_t runtime_bytes; /* size of the interpreter's state at its runtime's address */
+	_Alignas(8) uint8_t cpython[MEMORY_CPYTHON_BYTES]; /* a struct cpython, without pointers of
+							    * the agent's own: core/cpython */
 };
 
 struct memory_header {
@@ -97,6 +107,9 @@ struct memory_header {
 	_Atomic uint32_t slots_hint; /* where to look first for a free slot */
 
 	_Alignas(64) _Atomic uint64_t lost[NR_LOSS_REASONS]; /* of threads without a slot */
+
+	/* Written by the agent of each image at its start, cleared by the recorder before it. */
+	struct memory_interpreter interpreter;
 };
 
 enum slot_state {

@@ -39,7 +39,8 @@ static inline bool stack_walk_next(struct stack_walk *walk, uint32_t *ret_node)
 static inline bool filter_takes(struct profile_filter filter, const struct trace_sample *sample)
 {
 	return (filter.event == PROFILE_ALL || filter.event == sample->event) &&
-	       (filter.thread == PROFILE_ALL || filter.thread == sample->thread);
+	       (filter.thread == PROFILE_ALL || filter.thread == sample->thread) &&
+	       (!filter.states || filter.states >> sample->state & 1);
 }
 
 /* What rows are made by. */

@@ -125,6 +125,10 @@ static int compare_rows(const void *a, const void *b, void *user)
 		return compare_numbers(x->event, y->event);
 	if (x->thread != y->thread)
 		return compare_numbers(x->thread, y->thread);
+	if (x->cost.self_count != y->cost.self_count)
+		return compare_numbers(y->cost.self_count, x->cost.self_count);
+	if (x->cost.total_count != y->cost.total_count)
+		return compare_numbers(y->cost.total_count, x->cost.total_count);
 	if (x->cost.self != y->cost.self)
 		return compare_numbers(y->cost.self, x->cost.self);
 	if (x->cost.total != y->cost.total)

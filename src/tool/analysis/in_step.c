@@ -100,7 +100,7 @@ static void measure(const struct trace *trace, const struct timing *timing, stru
 		double wall = (double)sample->time_ns - (double)pace->last_ns;
 		bool apart = pace->all_samples && wall > APART_FACTOR * (double)sample->count;
 
-		if (sample->event != timing->event)
+		if (sample->event != timing->event || state_is_wait(sample->state))
 			continue;
 		pace->long_runs += pace->apart && !apart;
 		pace->apart = apart;
@@ -207,6 +207,9 @@ static bool was_never_armed(const struct trace_thread *thread, const struct pace
 static bool is_windowed(const struct trace *trace, const struct timing *timing)
 {
 	uint64_t cpu_ns = 0, count = trace->events[timing->event].count;
+
+	if (trace->wall.period_ns && trace->wall.event == timing->event)
+		count = count > trace->wall.waited_ns ? count - trace->wall.waited_ns : 0;
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		cpu_ns += trace->threads[i].cpu_ns;

@@ -21,6 +21,8 @@ struct cost {
 struct profile_filter {
 	uint32_t event;	 /* index; PROFILE_ALL: every event */
 	uint32_t thread; /* index; PROFILE_ALL: every thread */
+	uint32_t states; /* 1 << enum sample_state, for each that counts; 0: all */
+	bool by_state;	 /* keep the states apart: stacks say theirs, trees end in a marker frame */
 };
 
 enum profile_by {
@@ -37,7 +39,8 @@ struct profile_row {
 	struct cost cost;
 };
 
-/* Rows sorted by event, then (if split) thread, then self, then total, descending, then name. */
+/* Rows sorted by event, then (if split) thread, then self and total of the event, descending, then
+ * by samples, then name. */
 struct profile {
 	struct profile_row *rows;
 	size_t nr_rows;
@@ -73,7 +76,8 @@ enum call_tree_direction {
 };
 
 /**
- * call_tree_build - children sorted by total, descending, then name
+ * call_tree_build - children sorted by total, descending, then name; where there are
+ * waits by the total of the event
  * @by_line: keep lines of one function apart
  * Depth is bounded only by the stacks: nothing here recurses. Returns 0 or -ENOMEM.
  */
@@ -85,6 +89,7 @@ void call_tree_release(struct call_tree *tree);
 struct stack_row {
 	uint32_t event, thread; /* thread PROFILE_ALL unless split */
 	uint32_t native, python;
+	uint32_t state; /* enum sample_state where they are kept apart; else 0 */
 	uint64_t samples, count;
 };
 

@@ -22,13 +22,13 @@ struct folding {
 static uint64_t hash_row(const struct stack_row *row)
 {
 	return map_mix(((uint64_t)row->native << 32 | row->python) ^
-		       map_mix((uint64_t)row->event << 32 | row->thread));
+		       map_mix((uint64_t)row->event << 32 | row->thread) ^ row->state);
 }
 
 static bool same_row(const struct stack_row *a, const struct stack_row *b)
 {
 	return a->python == b->python && a->native == b->native && a->event == b->event &&
-	       a->thread == b->thread;
+	       a->thread == b->thread && a->state == b->state;
 }
 
 static uint32_t *find_slot(const struct folding *folding, const struct stack_row *row)
@@ -95,6 +95,7 @@ int stacks_collect(const struct trace *trace, struct profile_filter filter, bool
 			.thread = per_thread ? sample->thread : PROFILE_ALL,
 			.native = sample->native,
 			.python = sample->python,
+			.state = filter.by_state ? sample->state : 0,
 			.samples = 1,
 			.count = sample->count,
 		};

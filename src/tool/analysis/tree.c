@@ -151,6 +151,9 @@ static int fold_stack(struct folding *folding, const struct stack_row *row)
 
 	if (fold_python(folding, row->python, &at))
 		return -ENOMEM;
+	if (folding->trace->state_nodes[row->state] &&
+	    push(folding, length++, folding->trace->state_nodes[row->state]))
+		return -ENOMEM;
 	for (uint32_t native = row->native; native; native = folding->trace->nodes[native].parent)
 		if (push(folding, length++, native))
 			return -ENOMEM;
@@ -219,6 +222,7 @@ static void sum_totals(struct call_tree *tree)
 struct order {
 	const struct call_node *nodes;
 	const uint32_t *ranks;
+	bool by_count; /* waits weigh differently, however many samples they are */
 };
 
 static int compare_siblings(const void *a, const void *b, void *user)
@@ -228,6 +232,8 @@ static int compare_siblings(const void *a, const void *b, void *user)
 	const struct call_node *y = &order->nodes[*(const uint32_t *)b];
 	uint32_t x_rank = order->ranks[x->function], y_rank = order->ranks[y->function];
 
+	if (order->by_count && x->total_count != y->total_count)
+		return x->total_count > y->total_count ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
 	if (x_rank != y_rank)
@@ -260,12 +266,12 @@ static void link_sorted(struct call_tree *tree, struct order *order, uint32_t *s
 	}
 }
 
-static int link_children(struct call_tree *tree, const struct trace *trace)
+static int link_children(struct call_tree *tree, const struct trace *trace, bool by_count)
 {
 	uint32_t *starts = calloc(tree->nr_nodes + 2, sizeof(*starts));
 	uint32_t *sorted = calloc(tree->nr_nodes + 1, sizeof(*sorted));
 	uint32_t *ranks = ranks_of_names(trace);
-	struct order order = {.nodes = tree->nodes, .ranks = ranks};
+	struct order order = {.nodes = tree->nodes, .ranks = ranks, .by_count = by_count};
 	int rc = -ENOMEM;
 
 	if (starts && sorted && ranks) {
@@ -295,7 +301,7 @@ int call_tree_build(const struct trace *trace, struct profile_filter filter,
 	}
 	if (!rc) {
 		sum_totals(&wanted->tree);
-		rc = link_children(&wanted->tree, trace);
+		rc = link_children(&wanted->tree, trace, trace->nr_waits > 0);
 	}
 	if (!rc) {
 		*ret_tree = wanted->tree;

@@ -15,7 +15,8 @@
 #include "tool/events/events.h"
 #include "tool/recorder/recorder.h"
 
-#define TO_THE_END UINT64_MAX /* no --duration; more than the option can say */
+#define WALL_PERIOD 10000000ull
+#define TO_THE_END  UINT64_MAX /* no --duration; more than the option can say */
 
 struct record_options {
 	const char *event;
@@ -25,6 +26,7 @@ struct record_options {
 	uint64_t memory_bytes;
 	uint64_t delay_ns;
 	uint64_t duration_ns;
+	bool wall;
 };
 
 static const char description[] =
@@ -165,6 +167,9 @@ int cmd_record(int argc, char **argv)
 		 &options.delay_ns},
 		{0, "duration", OPTION_SECONDS, "S",
 		 "sample for S seconds; COMMAND runs on to its end", &options.duration_ns},
+		{0, "wall", OPTION_FLAG, NULL,
+		 "wall-clock time: threads that wait as well, read from outside while they stand",
+		 &options.wall},
 		{0, "memory", OPTION_BYTES, "SIZE",
 		 "bound of the shared memory, 8M or more (default: 256M; only what is used is "
 		 "taken)",
@@ -193,6 +198,8 @@ int cmd_record(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	announcement(&options, &event, &said);
+	if (options.wall)
+		snprintf(event.name, sizeof(event.name), "wall-time");
 	request = (struct record_request){
 		.command = argv + operands,
 		.directory = options.directory,
@@ -201,6 +208,7 @@ int cmd_record(int argc, char **argv)
 		.memory_bytes = options.memory_bytes,
 		.delay_ns = options.delay_ns,
 		.duration_ns = options.duration_ns == TO_THE_END ? 0 : options.duration_ns,
+		.wall_ns = options.wall ? WALL_PERIOD : 0,
 		.tell = tell,
 		.user = &common,
 		.announcement = said.text[0] ? said.text : NULL};

@@ -109,6 +109,29 @@ static void put_clock(json_t *root, const struct recorder *recorder)
 	json_object_set_new(root, "tick_ns", json_integer(recorder->tick_ns));
 }
 
+/* What happened of an event; of wall time, what the threads ran and what they waited. */
+static uint64_t count_of(const struct recorder *recorder, size_t event)
+{
+	const struct record_request *request = recorder->request;
+	uint64_t count = recorder->totals.event_count[event];
+
+	return request->wall_ns && request->wall_event == event ? count + recorder->totals.waited_ns
+								: count;
+}
+
+static json_t *wall(const struct recorder *recorder)
+{
+	const struct totals *totals = &recorder->totals;
+
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "event",
+			 recorder->request->events[recorder->request->wall_event].name, "period_ns",
+			 (json_int_t)recorder->request->wall_ns, "waits", (json_int_t)totals->waits,
+			 "waited_ns", (json_int_t)totals->waited_ns, "seen",
+			 (json_int_t)totals->waits_seen, "seen_ns",
+			 (json_int_t)totals->waits_seen_ns, "rejected",
+			 (json_int_t)totals->waits_rejected);
+}
+
 static json_t *events(const struct recorder *recorder)
 {
 	json_t *list = json_array();
@@ -116,11 +139,11 @@ static json_t *events(const struct recorder *recorder)
 	for (size_t i = 0; i < recorder->request->nr_events; i++) {
 		const struct event_choice *event = &recorder->request->events[i];
 
-		json_array_append_new(
-			list, json_pack("{s:o, s:s, s:I, s:I, s:s}", "name", text(event->name),
-					"unit", event->unit, "period", (json_int_t)event->period,
-					"count", (json_int_t)recorder->totals.event_count[i],
-					"trigger", event_trigger_name(event->trigger)));
+		json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:I, s:s}", "name",
+						      text(event->name), "unit", event->unit,
+						      "period", (json_int_t)event->period, "count",
+						      (json_int_t)count_of(recorder, i), "trigger",
+						      event_trigger_name(event->trigger)));
 	}
 	return list;
 }
@@ -185,6 +208,8 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 	json_object_set_new(root, "root_pid", json_integer(recorder->root_pid));
 	json_object_set_new(root, "exit_status", json_integer(recorder->exit_status));
 	json_object_set_new(root, "events", events(recorder));
+	if (recorder->request->wall_ns)
+		json_object_set_new(root, "wall", wall(recorder));
 	json_object_set_new(root, "interpreters", interpreters(recorder));
 	json_object_set_new(root, "lost", counts(totals->lost, NR_LOSS_REASONS, loss_key));
 	json_object_set_new(root, "degraded",

@@ -143,6 +143,7 @@ static void welcome(struct recorder *recorder, const struct handshake_hello *hel
 		drain_end_image(recorder, now_ns());
 	recorder->agent_came = true;
 	keep_interpreter(recorder, hello);
+	waits_start(recorder);
 	pthread_mutex_unlock(&recorder->lock);
 }
 

@@ -65,6 +65,29 @@ static const char layout[] =
 	"};\n"
 	"\n";
 
+static const char waits[] =
+	"stream {\n"
+	"	id = 2;\n"
+	"	event.header := struct event_header;\n"
+	"	packet.context := struct packet_context;\n"
+	"};\n"
+	"event {\n"
+	"	name = \"wait\"; id = 0; stream_id = 2;\n"
+	"	fields := struct {\n"
+	"		uint32_t pid; uint32_t tid; uint32_t native; uint32_t python;\n"
+	"		uint64_t start_ns; uint64_t duration_ns; uint64_t count;\n"
+	"		enum : uint8_t { other = 1, lock = 2, runnable = 3 } kind;\n"
+	"	};\n"
+	"};\n"
+	"event {\n"
+	"	name = \"thread_waits\"; id = 1; stream_id = 2;\n"
+	"	fields := struct {\n"
+	"		uint32_t pid; uint32_t tid;\n"
+	"		uint64_t waits; uint64_t waited_ns; uint64_t seen; uint64_t seen_ns;\n"
+	"		uint64_t rejected;\n"
+	"	};\n"
+	"};\n";
+
 static const char definition_events[] =
 	"event {\n"
 	"	name = \"code\"; id = 0; stream_id = 1;\n"
@@ -196,6 +219,8 @@ char *metadata_text(const struct recorder *recorder)
 		put_sample_event(out, 2 * i + 1, "sample_wide", name, "uint64_t");
 	}
 	fputs(definition_events, out);
+	if (recorder->request->wall_ns)
+		fputs(waits, out);
 	if (fclose(out)) {
 		free(text);
 		return NULL;

@@ -120,7 +120,9 @@ static void fill_header(struct recorder *recorder)
 		if (event->min_gap_ns > header->handler_min_gap_ns)
 			header->handler_min_gap_ns = event->min_gap_ns;
 		for (unsigned int n = 0; n < event->nr_notes; n++)
-			note(recorder, "%s", event->notes[n]);
+			if (!request->wall_ns ||
+			    strncmp(event->notes[n], "Waiting is not seen", 19) != 0)
+				note(recorder, "%s", event->notes[n]);
 	}
 	atomic_store(&header->recording, request->delay_ns ? 0 : 1);
 }
@@ -221,12 +223,14 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	recorder->end_ns = now_ns();
 	atomic_store(&recorder->memory.header->closed, 1);
 	read_exit_status(recorder);
+	waits_finish(recorder);
 	drain_end_image(recorder, recorder->end_ns);
 	*ret_unseen_cpu_ns = threads_finish(recorder);
 	window_settle(recorder);
 	note_what_is_missing(recorder);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
+	waits_flush(recorder);
 	whole = !definitions_flush(&recorder->definitions) && !recorder->disk_full &&
 		!recorder->definitions.dropped;
 	if (manifest_write(recorder, whole, *ret_unseen_cpu_ns, err)) {
@@ -244,7 +248,7 @@ static void fill_result(struct recorder *recorder, struct record_result *result)
 	result->nr_threads = recorder->totals.nr_threads;
 	result->nr_foreign_threads = recorder->nr_foreign;
 	result->nr_children = threads_nr_children(recorder);
-	result->bytes = drain_bytes(recorder);
+	result->bytes = drain_bytes(recorder) + waits_bytes(recorder);
 	memcpy(result->lost, recorder->totals.lost, sizeof(result->lost));
 	memcpy(result->degraded, recorder->totals.degraded, sizeof(result->degraded));
 	memcpy(result->directory, recorder->directory.path, sizeof(result->directory));
@@ -256,6 +260,7 @@ static void fill_result(struct recorder *recorder, struct record_result *result)
 static void release(struct recorder *recorder)
 {
 	meet_close(recorder);
+	waits_release(recorder);
 	directory_close(&recorder->directory);
 	definitions_release(&recorder->definitions);
 	free(recorder->shadows);

@@ -15,6 +15,7 @@
  * parts.c        the events of a packet that is written in parts
  * definitions.c  codes, nodes, threads, processes to ust/definitions
  * threads.c      the ends of threads and of the process; threads and children nobody announced
+ * waits.c        --wall: stacks of threads that stand, to ust/waits
  * window.c       --delay and --duration
  * summary.c      what the user is told at the end
  */
@@ -45,6 +46,9 @@ struct record_request {
 	uint64_t memory_bytes;
 	uint64_t delay_ns;    /* sampling begins that much after the start */
 	uint64_t duration_ns; /* and lasts that long; 0: to the end */
+	uint64_t wall_ns;     /* waits are looked at once in that time; 0: they are not */
+	size_t wall_event;    /* the event, of unit ns, that waits count as */
+	bool only_locked;     /* keep the samples of threads that hold the interpreter lock */
 	/* Something the user should know at once; may be NULL. Called from recorder_run()'s thread.
 	 */
 	void (*tell)(void *user, const char *sentence);

@@ -108,6 +108,8 @@ struct totals {
 	uint64_t lost[NR_LOSS_REASONS];
 	uint64_t degraded[NR_DEGRADED_REASONS];
 	uint64_t event_count[EVENTS_MAX];
+	uint64_t waited_ns; /* by all threads that were watched */
+	uint64_t waits, waits_seen, waits_seen_ns, waits_rejected;
 	uint64_t handler_ns;
 	uint64_t known_cpu_ns;	  /* sum over the threads whose CPU time is known */
 	uint64_t leader_cpu_ns;	  /* what of it was the leader's: one thread over all images */
@@ -171,6 +173,7 @@ struct recorder {
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
 	struct window window;
+	struct waits *waits; /* NULL: no --wall */
 	bool agent_came;
 	bool root_listed; /* COMMAND's own process record was written */
 	bool disk_full;
@@ -260,6 +263,17 @@ void threads_list_root(struct recorder *recorder);    /* once: COMMAND's own pro
 uint64_t threads_process_cpu_ns(const struct recorder *recorder); /* 0: not known */
 uint64_t threads_finish(struct recorder *recorder);		  /* returns unseen_cpu_ns */
 unsigned int threads_nr_children(const struct recorder *recorder);
+
+/*
+ * waits.c: --wall. All but waits_flush() are of the main thread. waits_flush() is called with the
+ * lock held.
+ */
+void waits_start(struct recorder *recorder);  /* COMMAND's agent says hello */
+void waits_window(struct recorder *recorder); /* samples are wanted from now on */
+void waits_finish(struct recorder *recorder); /* give out what lasts; idempotent */
+void waits_flush(struct recorder *recorder);  /* to ust/waits */
+void waits_release(struct recorder *recorder);
+uint64_t waits_bytes(const struct recorder *recorder);
 
 /* window.c: they take the lock, but window_settle(), which sets the window's counts in the totals
  */

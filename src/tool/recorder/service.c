@@ -35,6 +35,7 @@ static void *serve(void *argument)
 		if (now - recorder->flushed_ns >= FLUSH_NS) {
 			recorder->flushed_ns = now;
 			drain_flush(recorder);
+			waits_flush(recorder);
 		} else {
 			drain_round(recorder);
 		}

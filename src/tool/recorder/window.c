@@ -19,6 +19,7 @@ void window_begin(struct recorder *recorder)
 	atomic_store(&recorder->memory.header->recording, 1);
 	recorder->window.begin_cpu_ns = threads_process_cpu_ns(recorder);
 	arming_window_begins(recorder);
+	waits_window(recorder);
 	recorder->window.begun = true;
 	pthread_mutex_unlock(&recorder->lock);
 }
@@ -72,8 +73,10 @@ void window_end(struct recorder *recorder)
 	recorder->window.ended = true;
 	atomic_store(&recorder->memory.header->recording, 0);
 	threads_list_root(recorder);
+	waits_finish(recorder);
 	drain_flush(recorder);
 	drain_flush(recorder); /* what a thread wrote that filled a packet during the first */
+	waits_flush(recorder);
 	publish_manifest(recorder);
 	pthread_mutex_unlock(&recorder->lock);
 }

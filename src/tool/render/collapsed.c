@@ -83,7 +83,7 @@ static void write_stack(FILE *out, const struct phrases *names, const struct cal
 static int write_event(const struct trace *trace, uint32_t event, const struct phrases *names,
 		       FILE *out)
 {
-	struct profile_filter filter = {event, PROFILE_ALL};
+	struct profile_filter filter = {event, PROFILE_ALL, 0, true};
 	struct call_tree tree;
 	uint32_t *path;
 	int rc = call_tree_build(trace, filter, CALL_TREE_TOP_DOWN, false, &tree);

@@ -70,6 +70,7 @@ static int tree_build(struct prefix_tree *tree, const struct trace *trace,
 		const struct stack_row *row = &stacks->rows[i];
 
 		rc = stack_frames_load(&frames, trace, row->native, row->python);
+		rc = rc ? rc : stack_frames_mark(&frames, trace, row->state);
 		if (rc == 0)
 			rc = tree_add_stack(tree, trace, &frames, &tree->leaves[i]);
 	}
@@ -172,7 +173,7 @@ static int write_page(const struct trace *trace, const char *template, FILE *out
 		      struct errbuf *err)
 {
 	const char *place = strstr(template, PLACEHOLDER);
-	struct profile_filter all = {PROFILE_ALL, PROFILE_ALL};
+	struct profile_filter all = {PROFILE_ALL, PROFILE_ALL, 0, true};
 	struct stacks stacks;
 	int rc;
 

@@ -4,6 +4,8 @@
  *
  *   {"event": "cpu-time", "pid": 7, "tid": 7, "frames": [{"function": "main", "file": "app.py",
  *    "kind": "python", "line": 12}], "samples": 3, "count": 30000000}
+ *
+ * and "state" before "samples" where the recording tells it (--wall, or a known interpreter lock).
  */
 #include "tool/render/exporters.h"
 #include "tool/render/json_parts.h"
@@ -47,6 +49,8 @@ static void write_row(const struct trace *trace, const struct stack_row *row,
 	json_number(&json, "pid", trace->threads[row->thread].pid);
 	json_number(&json, "tid", trace->threads[row->thread].tid);
 	write_frames(&json, trace, functions, frames);
+	if (trace->knows_lock || trace->nr_waits)
+		json_text(&json, "state", state_key(row->state));
 	json_number(&json, "samples", row->samples);
 	json_number(&json, "count", row->count);
 	json_end(&json, '}');
@@ -72,7 +76,7 @@ static int write_rows(const struct trace *trace, const struct stacks *stacks,
 
 static int jsonl_write(const struct trace *trace, FILE *out, struct errbuf *err)
 {
-	struct profile_filter all = {PROFILE_ALL, PROFILE_ALL};
+	struct profile_filter all = {PROFILE_ALL, PROFILE_ALL, 0, true};
 	struct phrases functions = {0};
 	struct stacks stacks;
 	int rc = stacks_collect(trace, all, true, &stacks);

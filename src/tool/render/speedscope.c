@@ -92,7 +92,8 @@ static size_t run_end(const struct trace *trace, const uint32_t *samples, size_t
 	for (at++; at < end; at++) {
 		const struct trace_sample *sample = &trace->samples[samples[at]];
 
-		if (sample->native != first->native || sample->python != first->python)
+		if (sample->native != first->native || sample->python != first->python ||
+		    sample->state != first->state)
 			break;
 	}
 	return at;
@@ -111,6 +112,7 @@ static int write_stacks(struct json_stream *json, const struct trace *trace,
 		const struct trace_sample *sample = &trace->samples[entries->samples[i]];
 
 		rc = stack_frames_load(&frames, trace, sample->native, sample->python);
+		rc = rc ? rc : stack_frames_mark(&frames, trace, sample->state);
 		json_begin(json, NULL, '[');
 		for (size_t k = 0; k < frames.nr && rc == 0; k++)
 			json_number(json, NULL, trace->nodes[frames.nodes[k]].function);

@@ -24,6 +24,23 @@ int stack_frames_load(struct stack_frames *frames, const struct trace *trace, ui
 	return 0;
 }
 
+int stack_frames_mark(struct stack_frames *frames, const struct trace *trace, unsigned int state)
+{
+	uint32_t *nodes;
+
+	if (!trace->state_nodes[state])
+		return 0;
+	if (frames->nr == frames->room) {
+		nodes = realloc(frames->nodes, 2 * (frames->room + 1) * sizeof(*nodes));
+		if (!nodes)
+			return -ENOMEM;
+		frames->nodes = nodes;
+		frames->room = 2 * (frames->room + 1);
+	}
+	frames->nodes[frames->nr++] = trace->state_nodes[state];
+	return 0;
+}
+
 void stack_frames_release(struct stack_frames *frames)
 {
 	free(frames->nodes);

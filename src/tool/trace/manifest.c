@@ -160,6 +160,28 @@ static int read_events(struct manifest *manifest, struct errbuf *err)
 	return 0;
 }
 
+/* The waits of a recording with --wall; its event is known once all events are read. */
+static void read_wall(struct manifest *manifest)
+{
+	json_t *object = json_object_get(manifest->root, "wall");
+	struct trace *trace = manifest->trace;
+	const char *event = json_string_value(json_object_get(object, "event"));
+
+	if (!event)
+		return;
+	trace->wall = (struct trace_wall){
+		.period_ns = number_of(object, "period_ns"),
+		.waits = number_of(object, "waits"),
+		.waited_ns = number_of(object, "waited_ns"),
+		.seen = number_of(object, "seen"),
+		.seen_ns = number_of(object, "seen_ns"),
+		.rejected = number_of(object, "rejected"),
+	};
+	while (trace->wall.event + 1 < trace->nr_events &&
+	       strcmp(trace->events[trace->wall.event].name, event) != 0)
+		trace->wall.event++;
+}
+
 static void read_fields(struct manifest *manifest)
 {
 	json_t *root = manifest->root, *overhead = json_object_get(root, "overhead");
@@ -188,6 +210,7 @@ static void read_fields(struct manifest *manifest)
 	trace->lost = read_counts(manifest, "lost", &trace->nr_lost);
 	trace->degraded = read_counts(manifest, "degraded", &trace->nr_degraded);
 	read_interpreters(manifest);
+	read_wall(manifest);
 }
 
 static int check_version(const json_t *root, struct errbuf *err)

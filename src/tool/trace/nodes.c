@@ -98,6 +98,29 @@ static int add_fixed(struct resolving *resolving)
 	return rc ? rc : add_marker(resolving, "[kernel]", FRAME_KERNEL, &resolving->kernel);
 }
 
+/* A marker frame for each state that is a wait, in front of the last node, "[unknown]". */
+static int add_states(struct resolving *resolving)
+{
+	static const char *const names[NR_SAMPLE_STATES] = {
+		[STATE_LOCK] = "[waiting for the GIL]",
+		[STATE_RUNNABLE] = "[waiting for a CPU]",
+		[STATE_WAITING] = "[waiting]",
+	};
+	struct trace *trace = resolving->trace;
+	uint32_t node = (uint32_t)(trace->nr_nodes - 1 - NR_SAMPLE_STATES);
+	int rc = 0;
+
+	for (unsigned int state = 0; state < NR_SAMPLE_STATES && !rc; state++, node++) {
+		if (!names[state])
+			continue;
+		trace->state_nodes[state] = node;
+		trace->nodes[node].defined = 1;
+		rc = add_marker(resolving, names[state], FRAME_MARKER,
+				&trace->nodes[node].function);
+	}
+	return rc;
+}
+
 static int add_codes(struct resolving *resolving)
 {
 	struct reading *reading = resolving->reading;
@@ -230,6 +253,8 @@ static int resolve(struct resolving *resolving)
 	struct trace *trace = resolving->trace;
 
 	trace->nr_nodes = (reading->nr_nodes ? reading->nr_nodes : 1) + 1;
+	if (trace->wall.period_ns)
+		trace->nr_nodes += NR_SAMPLE_STATES;
 	trace->nodes = calloc(trace->nr_nodes, sizeof(*trace->nodes));
 	resolving->places = calloc(PLACES, sizeof(*resolving->places));
 	resolving->depths = calloc(trace->nr_nodes, sizeof(*resolving->depths));
@@ -239,7 +264,9 @@ static int resolve(struct resolving *resolving)
 		trace->nodes[i].kind = FRAME_MARKER;
 	trace->nodes[0].function = FUNCTION_NO_PYTHON;
 	trace->nodes[0].defined = 1;
-	if (add_fixed(resolving) || add_codes(resolving) || add_modules(resolving))
+	if (add_fixed(resolving) || (trace->wall.period_ns && add_states(resolving)))
+		return -ENOMEM;
+	if (add_codes(resolving) || add_modules(resolving))
 		return -ENOMEM;
 	resolve_nodes(resolving);
 	return 0;

@@ -26,6 +26,7 @@ static void read_packet(struct stream *stream)
 	uint32_t last_node = (uint32_t)trace->nr_nodes - 1;
 	struct trace_sample *sample = trace->samples + trace->nr_samples;
 	const struct trace_sample *first = sample;
+	uint64_t count;
 	uint32_t id;
 
 	while (packets_event(packets, &id)) {
@@ -38,14 +39,21 @@ static void read_packet(struct stream *stream)
 		}
 		memcpy(&sample->native, packets->bytes + packets->at, 4);
 		memcpy(&sample->python, packets->bytes + packets->at + 4, 4);
-		sample->count = 0;
-		memcpy(&sample->count, packets->bytes + packets->at + 8, bytes - 8);
+		count = 0;
+		memcpy(&count, packets->bytes + packets->at + 8, bytes - 8);
+		sample->count =
+			(count < SAMPLE_COUNT_MAX ? count : SAMPLE_COUNT_MAX) & SAMPLE_COUNT_MAX;
 		packets->at += bytes;
 		sample->time_ns = packets->now_ns;
 		sample->thread = stream->thread;
 		sample->event = id >> 1;
+		sample->state = STATE_RUNNING;
 		sample->native = sample->native > last_node ? last_node : sample->native;
 		sample->python = sample->python > last_node ? last_node : sample->python;
+		if (trace->nodes[sample->python].flags & NODE_FLAG_LOCK_HELD) {
+			sample->state = STATE_LOCKED;
+			trace->knows_lock = true;
+		}
 		stream->nr_unknown += !trace->nodes[sample->native].defined ||
 				      !trace->nodes[sample->python].defined;
 		sample++;

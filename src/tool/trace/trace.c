@@ -100,9 +100,14 @@ static int load_definitions(struct reading *reading, const struct input *input, 
 	return 0;
 }
 
+static bool is_waits(const struct input_file *file)
+{
+	return !strcmp(file->name, "ust/waits");
+}
+
 static bool is_stream(const struct input_file *file)
 {
-	return !strncmp(file->name, "ust/slot_", strlen("ust/slot_"));
+	return !strncmp(file->name, "ust/slot_", strlen("ust/slot_")) || is_waits(file);
 }
 
 /* Make room for the samples of one more file; the last file leaves little unused. */
@@ -138,7 +143,9 @@ static int load_streams(struct reading *reading, const struct input *input, stru
 			continue;
 		}
 		rc = fit_samples(reading->trace, &room, length / SAMPLE_BYTES_MIN);
-		rc = rc ? rc : samples_read(reading, file->name, bytes, length);
+		if (!rc)
+			rc = is_waits(file) ? waits_read(reading, file->name, bytes, length)
+					    : samples_read(reading, file->name, bytes, length);
 		free(bytes);
 		tell_progress(reading, file->length);
 	}

@@ -63,6 +63,9 @@ struct trace_thread {
 	uint64_t start_ns, end_ns;
 	uint64_t cpu_ns; /* exact; 0: not known */
 	uint64_t samples, lost, overrun, voluntary_switches;
+	/* With --wall, exact: how often it did not run and for how long; what has a stack of that.
+	 */
+	uint64_t waits, waited_ns, waits_seen, waits_seen_ns;
 };
 
 struct trace_process {
@@ -84,12 +87,28 @@ struct trace_interpreter {
 	const char *problem; /* why its stacks are not read; NULL: they are */
 };
 
+/* An overflow of an event, or a wait of a thread: then time_ns is its begin. */
 struct trace_sample {
 	uint64_t time_ns;
 	uint32_t thread; /* index into trace->threads */
 	uint32_t event;
 	uint32_t native, python; /* nodes */
-	uint64_t count;
+	uint64_t count : 56;	 /* at most SAMPLE_COUNT_MAX: two years of ns */
+	uint64_t state : 8;	 /* enum sample_state; a wait's is STATE_LOCK or above */
+};
+
+#define SAMPLE_COUNT_MAX ((1ull << 56) - 1)
+
+static inline bool state_is_wait(unsigned int state)
+{
+	return state >= STATE_LOCK;
+}
+
+/* What --wall says of all threads. */
+struct trace_wall {
+	uint32_t event;	    /* that waits count as */
+	uint64_t period_ns; /* between glances; 0: recorded without --wall */
+	uint64_t waits, waited_ns, seen, seen_ns, rejected;
 };
 
 struct trace {
@@ -121,8 +140,12 @@ struct trace {
 	size_t nr_functions;
 	struct trace_node *nodes; /* by id */
 	size_t nr_nodes;
-	struct trace_sample *samples; /* in stream order, not sorted by time */
+	struct trace_sample *samples; /* in stream order, not sorted by time; waits are the last */
 	size_t nr_samples;
+	size_t nr_waits; /* of the samples; the others are overflows */
+	struct trace_wall wall;
+	bool knows_lock; /* some sample's thread held the interpreter lock: states tell it */
+	uint32_t state_nodes[NR_SAMPLE_STATES]; /* a marker frame "[waiting]"; 0: none */
 	const char *const *problems; /* sentences: what of the recording could not be read */
 	size_t nr_problems;
 	const char *const *notes; /* sentences of the recorder: what it could not see */

@@ -9,6 +9,7 @@
  *   nodes.c        raw nodes to functions and lines
  *   threads.c      which thread a packet is of
  *   samples.c      ust/slot_NNNN
+ *   waits.c        ust/waits
  *   trace.c        the order of all this; opening and freeing
  */
 #ifndef PATHPROF_TOOL_TRACE_TRACE_PRIV_H
@@ -157,6 +158,7 @@ int nodes_resolve(struct reading *reading);
 int threads_sort(struct reading *reading);
 int threads_of_packet(struct reading *reading, const struct ctf_packet_prefix *prefix,
 		      uint32_t *ret_thread);
+int waits_read(struct reading *reading, const char *name, const uint8_t *bytes, size_t length);
 int samples_read(struct reading *reading, const char *name, const uint8_t *bytes, size_t length);
 
 /** trace_read - trace_open() for an input; also for tests and fuzzing */
