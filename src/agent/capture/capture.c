@@ -6,6 +6,7 @@
  *   inside already?   -> LOSS_NESTED
  *   too soon?         -> LOSS_THROTTLED
  *   walk and intern   -> LOSS_TABLE_FULL
+ *   without the lock? -> left out, where only samples with it are wanted (--gil)
  *   append            -> LOSS_BUFFER_FULL
  *
  * Cost of a repeated stack: the walk (about four loads a frame), python_stack.c's comparison, the
@@ -36,6 +37,7 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 	size_t nr_frames;
 	bool holds_lock;
 
+	slot->holds_lock = 0;
 	if (!capture->cpython.layout) {
 		if (capture->no_interpreter)
 			ret_chain->degraded = 1u << DEGRADED_NO_INTERPRETER;
@@ -45,6 +47,7 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 	if (tick->faults_blocked)
 		return python_stack_unreadable(capture, DEGRADED_FAULTS_BLOCKED, ret_chain);
 	thread_state = cpython_thread_state(&capture->cpython, slot->tid, &holds_lock);
+	slot->holds_lock = holds_lock;
 	if (!thread_state)
 		return true;
 	nr_frames = cpython_walk(&capture->cpython, thread_state,
@@ -58,6 +61,10 @@ static void take_sample(struct capture *capture, struct slot *slot, const struct
 
 	if (!python_chain(capture, slot, tick, &chain)) {
 		slot_lose(slot, LOSS_TABLE_FULL, 1);
+		return;
+	}
+	if (capture->memory.header->only_locked && !slot->holds_lock) {
+		slot_add(&slot->left_out, 1);
 		return;
 	}
 	if (!slot_write_sample(&capture->memory, slot, tick->event, tick->time_ns, 0, chain.node,

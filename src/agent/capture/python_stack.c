@@ -29,7 +29,8 @@
 #define CODE_NAME_CHARS_MAX	  4096	     /* longer names are cut */
 #define CODE_LINE_TABLE_BYTES_MAX (1u << 20) /* longer tables are left out: lines unknown */
 #define PREFETCH_LINE		  64
-#define PREFETCH_LINES		  3 /* of a code object: what identifies it is in there */
+#define KIND_LOCKED		  0x100u /* of a leaf, beside its kind: the lock is held */
+#define PREFETCH_LINES		  3	 /* of a code object: what identifies it is in there */
 
 _Static_assert(sizeof(struct cpython_frame) == sizeof(((struct slot *)0)->walk[0]),
 	       "the walk writes into slot->walk");
@@ -43,6 +44,7 @@ struct interning {
 	uint32_t depth;	   /* frames done */
 	uint32_t parent;   /* node of the last one */
 	bool same;	   /* all frames done are those of slot->stack */
+	bool leaf;	   /* the frame at hand is the innermost */
 	bool ahead;	   /* the frames that are left were identified */
 	uint32_t degraded; /* as in struct python_chain */
 };
@@ -164,12 +166,18 @@ static const struct stack_frame *same_frame(struct interning *in, const struct s
 	return in->same ? old : NULL;
 }
 
+static unsigned int flags_of(const struct stack_frame *frame)
+{
+	return (frame->where & 1 ? NODE_FLAG_ENTRY : 0) |
+	       (frame->kind & KIND_LOCKED ? NODE_FLAG_LOCK_HELD : 0);
+}
+
 /* @frame is complete but for its node. Returns false: table full. */
 static bool push_new(struct interning *in, struct stack_frame *frame)
 {
-	frame->node = table_node(
-		in->memory, in->parent, frame->code,
-		node_where(frame->kind, frame->where & 1 ? NODE_FLAG_ENTRY : 0, frame->where >> 1));
+	frame->node = table_node(in->memory, in->parent, frame->code,
+				 node_where((enum node_kind)(frame->kind & 0xff), flags_of(frame),
+					    frame->where >> 1));
 	if (!frame->node)
 		return false;
 	in->slot->stack[in->depth++] = *frame;
@@ -256,8 +264,11 @@ static bool push_frame(struct interning *in, const struct cpython_frame *walked_
 				    .identity = memo->identity,
 				    .where = walked_frame->position << 1 | walked_frame->entry,
 				    .kind = NODE_PYTHON};
-	const struct stack_frame *old = frame.identity ? same_frame(in, &frame) : NULL;
+	const struct stack_frame *old;
 
+	if (in->leaf && in->slot->holds_lock)
+		frame.kind |= KIND_LOCKED;
+	old = frame.identity ? same_frame(in, &frame) : NULL;
 	if (old) {
 		memo->code = old->code;
 		push_old(in, old);
@@ -280,6 +291,7 @@ static bool push_all(struct interning *in, size_t nr_frames, enum cpython_end en
 	for (size_t i = nr_frames; i-- > 0;) {
 		if (!in->same && !in->ahead)
 			identify_ahead(in, i);
+		in->leaf = i == 0;
 		if (!push_frame(in, walked(in->slot, i)))
 			return false;
 	}

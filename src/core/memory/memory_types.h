@@ -110,6 +110,7 @@ struct memory_header {
 
 	/* Written by the agent of each image at its start, cleared by the recorder before it. */
 	struct memory_interpreter interpreter;
+	uint32_t only_locked; /* keep only samples of threads that hold the interpreter lock */
 };
 
 enum slot_state {
@@ -164,6 +165,7 @@ struct slot {
 	uint32_t packet_seq;   /* of the next packet of this stream; survives reuse */
 	uint32_t walk_epoch;
 	uint32_t previous_depth; /* frames of stack[] that are one valid chain */
+	uint32_t holds_lock;	 /* the interpreter's, in the sample being taken */
 	uint32_t program_blocks; /* signals kept out of its mask: agent/guard/agent.h */
 	uint64_t lost_before;	 /* losses of the slot's earlier threads */
 	uint64_t last_ns;	 /* time of the last event of this stream; survives reuse */
@@ -183,6 +185,7 @@ struct slot {
 	_Atomic uint64_t handler_ns;	     /* time spent in the handler */
 	_Atomic uint64_t lost[NR_LOSS_REASONS];
 	_Atomic uint64_t degraded[NR_DEGRADED_REASONS];
+	_Atomic uint64_t left_out; /* overflows without the interpreter lock, not wanted */
 
 	struct walk_memo memo[WALK_MEMO_ENTRIES];
 	struct stack_frame stack[FRAMES_MAX + 1]; /* of the last sample, root first */

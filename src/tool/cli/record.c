@@ -15,7 +15,8 @@
 #include "tool/events/events.h"
 #include "tool/recorder/recorder.h"
 
-#define WALL_PERIOD 10000000ull
+#define WALL_PERIOD 10000000ull /* ns between glances at threads that wait */
+#define WALL_EVENT  "wall-time"
 #define TO_THE_END  UINT64_MAX /* no --duration; more than the option can say */
 
 struct record_options {
@@ -26,7 +27,7 @@ struct record_options {
 	uint64_t memory_bytes;
 	uint64_t delay_ns;
 	uint64_t duration_ns;
-	bool wall;
+	bool wall, gil;
 };
 
 static const char description[] =
@@ -135,6 +136,11 @@ static int check_usage(const struct record_options *options, int operands, int a
 		complain("record", "no COMMAND was given; see pathprof record --help");
 		return EXIT_USAGE;
 	}
+	if (options->wall && options->gil) {
+		complain("record", "--gil keeps threads that hold the interpreter lock, --wall "
+				   "adds those that wait: one of them");
+		return EXIT_USAGE;
+	}
 	if (!options->duration_ns) {
 		complain("record", "--duration takes a time above 0; without it COMMAND is "
 				   "recorded to its end");
@@ -170,6 +176,8 @@ int cmd_record(int argc, char **argv)
 		{0, "wall", OPTION_FLAG, NULL,
 		 "wall-clock time: threads that wait as well, read from outside while they stand",
 		 &options.wall},
+		{0, "gil", OPTION_FLAG, NULL,
+		 "keep only samples of threads that hold the interpreter lock", &options.gil},
 		{0, "memory", OPTION_BYTES, "SIZE",
 		 "bound of the shared memory, 8M or more (default: 256M; only what is used is "
 		 "taken)",
@@ -194,12 +202,19 @@ int cmd_record(int argc, char **argv)
 	status = check_usage(&options, operands, argc, argv);
 	if (status >= 0)
 		return status;
+	if (options.wall && !options.event)
+		options.event = "cpu-time";
 	status = choose(&options, &event);
 	if (status >= 0)
 		return status;
 	announcement(&options, &event, &said);
+	if (options.wall && strcmp(event.unit, "ns") != 0) {
+		complain("record", "--wall needs a clock for threads that run: -e cpu-time, "
+				   "cpu-clock or task-clock");
+		return EXIT_USAGE;
+	}
 	if (options.wall)
-		snprintf(event.name, sizeof(event.name), "wall-time");
+		snprintf(event.name, sizeof(event.name), WALL_EVENT);
 	request = (struct record_request){
 		.command = argv + operands,
 		.directory = options.directory,
@@ -209,6 +224,7 @@ int cmd_record(int argc, char **argv)
 		.delay_ns = options.delay_ns,
 		.duration_ns = options.duration_ns == TO_THE_END ? 0 : options.duration_ns,
 		.wall_ns = options.wall ? WALL_PERIOD : 0,
+		.only_locked = options.gil,
 		.tell = tell,
 		.user = &common,
 		.announcement = said.text[0] ? said.text : NULL};

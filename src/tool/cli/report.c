@@ -23,7 +23,9 @@
 /* The command line, as it was given. */
 struct report {
 	struct common_options common;
-	const char *by, *event, *source, *path;
+	const char *by, *event, *source, *path, *state;
+	uint32_t states;
+	bool split_states;
 	uint64_t limit;
 	double min_share; /* percent */
 	bool json, threads, tree, inverted;
@@ -47,6 +49,13 @@ static int parse(int argc, char **argv, struct report *report)
 		{0, "threads", OPTION_FLAG, NULL, "Each thread as well", &report->threads},
 		{0, "event", OPTION_ONCE, "NAME", "Only this event of the recording",
 		 &report->event},
+		{0, "state", OPTION_ONCE, "LIST",
+		 "Only threads that were running, gil (running with the interpreter lock), "
+		 "gil-wait (waiting for it), runnable (ready, without a CPU), waiting; several "
+		 "with commas",
+		 &report->state},
+		{0, "split-state", OPTION_FLAG, NULL, "Each of these states as well",
+		 &report->split_states},
 		{0, "source", OPTION_ONCE, "FILE",
 		 "The text of this source file, with what fell on its lines", &report->source},
 		{0, "limit", OPTION_NUMBER, "N", "Rows of a table: 30; 0: all", &report->limit},
@@ -101,6 +110,30 @@ static int parse_by(const char *list, struct text_options *text)
 	}
 }
 
+/* Words of --state; "running" has "gil" in it. */
+static int parse_states(struct report *report)
+{
+	const char *list = report->state;
+
+	while (list && *list) {
+		size_t length = strcspn(list, ",");
+		unsigned int state = 0;
+
+		while (state < NR_SAMPLE_STATES && (strlen(state_key(state)) != length ||
+						    strncmp(state_key(state), list, length) != 0))
+			state++;
+		if (state == NR_SAMPLE_STATES)
+			return usage("--state takes running, gil, gil-wait, runnable, waiting, or "
+				     "several with commas");
+		report->states |= 1u << state;
+		if (state == STATE_RUNNING)
+			report->states |= 1u << STATE_LOCKED;
+		list += length + (list[length] == ',');
+	}
+	return report->state && !report->states ? usage("--state takes the name of a state")
+						: GO_ON;
+}
+
 static int check(const struct report *report, const struct text_options *text)
 {
 	bool tree = report->tree || report->inverted;
@@ -108,7 +141,9 @@ static int check(const struct report *report, const struct text_options *text)
 	if (report->json &&
 	    (report->by || tree || report->threads || report->event || report->source ||
 	     report->limit != NOT_GIVEN || report->min_share >= 0))
-		return usage("--json is always the whole document: no choice goes with it");
+		return usage("--json is always the whole document: no choice but --state and "
+			     "--split-state "
+			     "goes with it");
 	if (report->source && (report->by || tree))
 		return usage("--source goes neither with --by nor with a tree");
 	if (tree && text->by_file)
@@ -155,18 +190,21 @@ static int choose(const struct report *report, struct text_options *text)
 	text->min_share = (report->min_share < 0 ? MIN_SHARE_DEFAULT : report->min_share) / 100;
 	text->source = report->source;
 	text->event = report->event;
+	text->states = report->states;
+	text->split_states = report->split_states;
 	return status;
 }
 
 static int write_report(const struct report *report, const struct text_options *text,
 			const struct trace *trace, bool paged)
 {
+	struct json_options json = {report->states, report->split_states};
 	struct output output;
 	struct errbuf err;
 	int rc = output_open(NULL, &output, &err);
 
 	if (rc == 0)
-		rc = report->json ? json_write(trace, output.file, &err)
+		rc = report->json ? json_write_states(trace, &json, output.file, &err)
 				  : text_write(trace, text, output.file, &err);
 	if (rc == 0)
 		rc = output_commit(&output, &err);
@@ -186,6 +224,8 @@ int cmd_report(int argc, char **argv)
 	struct trace *trace;
 	int status = parse(argc, argv, &report);
 
+	if (status == GO_ON)
+		status = parse_states(&report);
 	if (status == GO_ON)
 		status = choose(&report, &text);
 	if (status == GO_ON)

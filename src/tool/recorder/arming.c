@@ -151,7 +151,7 @@ static uint64_t overflows(const struct event_choice *event, uint64_t count, uint
 /* Everything of the slot that did not become a sample and has a reason already. */
 static uint64_t accounted(const struct slot *slot)
 {
-	uint64_t number = 0;
+	uint64_t number = atomic_load_explicit(&slot->left_out, memory_order_relaxed);
 
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		number += atomic_load_explicit(&slot->lost[i], memory_order_relaxed);

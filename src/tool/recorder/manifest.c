@@ -208,6 +208,8 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 	json_object_set_new(root, "root_pid", json_integer(recorder->root_pid));
 	json_object_set_new(root, "exit_status", json_integer(recorder->exit_status));
 	json_object_set_new(root, "events", events(recorder));
+	if (recorder->request->only_locked)
+		json_object_set_new(root, "left_out", json_integer((json_int_t)totals->left_out));
 	if (recorder->request->wall_ns)
 		json_object_set_new(root, "wall", wall(recorder));
 	json_object_set_new(root, "interpreters", interpreters(recorder));

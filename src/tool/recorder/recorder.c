@@ -110,6 +110,7 @@ static void fill_header(struct recorder *recorder)
 
 	header->nr_events = (uint32_t)request->nr_events;
 	header->tick_ns = recorder->tick_ns;
+	header->only_locked = request->only_locked;
 	for (size_t i = 0; i < request->nr_events; i++) {
 		const struct event_choice *event = &request->events[i];
 

@@ -108,6 +108,7 @@ struct totals {
 	uint64_t lost[NR_LOSS_REASONS];
 	uint64_t degraded[NR_DEGRADED_REASONS];
 	uint64_t event_count[EVENTS_MAX];
+	uint64_t left_out;  /* overflows without the interpreter lock: --gil */
 	uint64_t waited_ns; /* by all threads that were watched */
 	uint64_t waits, waits_seen, waits_seen_ns, waits_rejected;
 	uint64_t handler_ns;

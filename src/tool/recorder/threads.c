@@ -95,6 +95,7 @@ static uint64_t settle_cpu(struct recorder *recorder, const struct slot *slot)
 static void add_losses(struct totals *totals, const struct slot *slot)
 {
 	totals->handler_ns += atomic_load(&slot->handler_ns);
+	totals->left_out += atomic_load(&slot->left_out);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		totals->lost[i] += atomic_load(&slot->lost[i]);
 	/* Not in the packets' discarded counts: a CPU timer merges ticks in any program that waits.

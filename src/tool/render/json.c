@@ -19,7 +19,7 @@ static void write_counts(struct json_stream *json, const struct trace_count *cou
 
 static void write_losses(struct json_stream *json, const struct trace *trace)
 {
-	json_number(json, "samples", trace->nr_samples);
+	json_number(json, "samples", trace->nr_samples - trace->nr_waits);
 	json_begin(json, "lost", '{');
 	json_number(json, "total", lost_total(trace));
 	write_counts(json, trace->lost, trace->nr_lost);
@@ -131,6 +131,67 @@ static int write_processes(struct json_stream *json, const struct trace *trace,
 	return 0;
 }
 
+/* What --wall found, exact but for the stacks; only of such recordings. */
+static void write_wall(struct json_stream *json, const struct trace *trace)
+{
+	const struct trace_wall *wall = &trace->wall;
+
+	if (!wall->period_ns)
+		return;
+	json_begin(json, "waits", '{');
+	json_text(json, "event", trace->events[wall->event].name);
+	json_number(json, "period_ns", wall->period_ns);
+	json_number(json, "waits", wall->waits);
+	json_number(json, "waited_ns", wall->waited_ns);
+	json_number(json, "seen", wall->seen);
+	json_number(json, "seen_ns", wall->seen_ns);
+	json_number(json, "rejected", wall->rejected);
+	json_end(json, '}');
+}
+
+/* Only where the recording tells states. */
+static void write_states(struct json_stream *json, const struct trace *trace,
+			 const struct totals *totals)
+{
+	if (!trace->nr_waits && !trace->knows_lock)
+		return;
+	json_begin(json, "states", '[');
+	for (uint32_t i = 0; i < trace->nr_events; i++) {
+		for (unsigned int state = 0; state < NR_SAMPLE_STATES; state++) {
+			struct total total = totals_of_states(totals, i, PROFILE_ALL, 1u << state);
+
+			if (!total.samples)
+				continue;
+			json_begin(json, NULL, '{');
+			json_text(json, "event", trace->events[i].name);
+			json_text(json, "state", state_key(state));
+			json_number(json, "samples", total.samples);
+			json_number(json, "count", total.count);
+			json_end(json, '}');
+		}
+	}
+	json_end(json, ']');
+}
+
+/* By state, what fell on a thread of the event that waits count as. */
+static void write_thread_waits(struct json_stream *json, const struct trace *trace,
+			       const struct totals *totals, uint32_t thread)
+{
+	if (!trace->wall.period_ns)
+		return;
+	json_number(json, "waits", trace->threads[thread].waits);
+	json_number(json, "waited_ns", trace->threads[thread].waited_ns);
+	json_begin(json, "states", '{');
+	for (unsigned int state = 0; state < NR_SAMPLE_STATES; state++) {
+		struct total total =
+			totals_of_states(totals, trace->wall.event, thread, 1u << state);
+
+		if (total.samples)
+			json_number(json, state_key(state), total.count);
+	}
+	json_end(json, '}');
+}
+
 static void write_threads(struct json_stream *json, const struct trace *trace,
 			  const struct totals *totals)
 {
@@ -143,6 +204,7 @@ static void write_threads(struct json_stream *json, const struct trace *trace,
 		json_number(json, "tid", thread->tid);
 		json_text(json, "name", thread->name);
 		json_number(json, "samples", totals_of(totals, PROFILE_ALL, i).samples);
+		write_thread_waits(json, trace, totals, i);
 		json_end(json, '}');
 	}
 	json_end(json, ']');
@@ -165,7 +227,7 @@ static void write_interpreters(struct json_stream *json, const struct trace *tra
 }
 
 static void write_row(struct json_stream *json, const struct trace *trace,
-		      const struct profile_row *row, enum profile_by by)
+		      const struct profile_row *row, enum profile_by by, const char *state)
 {
 	const struct trace_function *function = &trace->functions[row->function];
 
@@ -178,6 +240,8 @@ static void write_row(struct json_stream *json, const struct trace *trace,
 	if (by == PROFILE_BY_LINE)
 		json_text(json, "function", function->name);
 	json_text(json, "kind", frame_kind_name(function->kind));
+	if (state)
+		json_text(json, "state", state);
 	json_number(json, "self", row->cost.self);
 	json_number(json, "total", row->cost.total);
 	json_number(json, "self_count", row->cost.self_count);
@@ -185,26 +249,48 @@ static void write_row(struct json_stream *json, const struct trace *trace,
 	json_end(json, '}');
 }
 
-static int write_profile(struct json_stream *json, const struct trace *trace, enum profile_by by,
-			 const char *key)
+/* A document under way. */
+struct document {
+	struct json_stream *json;
+	const struct trace *trace;
+	struct json_options options;
+};
+
+static int write_rows(const struct document *document, enum profile_by by, uint32_t states,
+		      const char *state)
 {
-	struct profile_filter all = {PROFILE_ALL, PROFILE_ALL};
+	struct profile_filter filter = {PROFILE_ALL, PROFILE_ALL, states, false};
 	struct profile profile;
-	int rc = profile_flat(trace, all, by, false, &profile);
+	int rc = profile_flat(document->trace, filter, by, false, &profile);
 
 	if (rc < 0)
 		return rc;
-	json_begin(json, key, '[');
 	for (size_t i = 0; i < profile.nr_rows; i++)
-		write_row(json, trace, &profile.rows[i], by);
-	json_end(json, ']');
+		write_row(document->json, document->trace, &profile.rows[i], by, state);
 	profile_release(&profile);
 	return 0;
 }
 
-static int write_document(struct json_stream *json, const struct trace *trace,
-			  const struct totals *totals)
+static int write_profile(const struct document *document, enum profile_by by, const char *key)
 {
+	uint32_t states = document->options.states;
+	int rc = 0;
+
+	json_begin(document->json, key, '[');
+	if (!document->options.split_states)
+		rc = write_rows(document, by, states, NULL);
+	for (unsigned int state = 0; state < NR_SAMPLE_STATES && !rc; state++) {
+		if (document->options.split_states && (!states || states >> state & 1))
+			rc = write_rows(document, by, 1u << state, state_key(state));
+	}
+	json_end(document->json, ']');
+	return rc;
+}
+
+static int write_document(const struct document *document, const struct totals *totals)
+{
+	struct json_stream *json = document->json;
+	const struct trace *trace = document->trace;
 	int rc;
 
 	json_begin(json, NULL, '{');
@@ -222,23 +308,34 @@ static int write_document(struct json_stream *json, const struct trace *trace,
 	if (rc < 0)
 		return rc;
 	write_threads(json, trace, totals);
-	rc = write_profile(json, trace, PROFILE_BY_FUNCTION, "functions");
+	write_wall(json, trace);
+	write_states(json, trace, totals);
+	rc = write_profile(document, PROFILE_BY_FUNCTION, "functions");
 	if (rc == 0)
-		rc = write_profile(json, trace, PROFILE_BY_LINE, "lines");
+		rc = write_profile(document, PROFILE_BY_LINE, "lines");
 	json_end(json, '}');
 	putc('\n', json->out);
 	return rc;
 }
 
-int json_write(const struct trace *trace, FILE *out, struct errbuf *err)
+int json_write_states(const struct trace *trace, const struct json_options *options, FILE *out,
+		      struct errbuf *err)
 {
 	struct json_stream json = {.out = out, .lines = 2};
+	struct document document = {.json = &json, .trace = trace, .options = *options};
 	struct totals totals;
 	int rc = totals_collect(trace, &totals);
 
 	if (rc == 0) {
-		rc = write_document(&json, trace, &totals);
+		rc = write_document(&document, &totals);
 		totals_release(&totals);
 	}
 	return rc < 0 ? errbuf_set(err, rc, "Cannot write the report: out of memory") : 0;
+}
+
+int json_write(const struct trace *trace, FILE *out, struct errbuf *err)
+{
+	struct json_options everything = {0};
+
+	return json_write_states(trace, &everything, out, err);
 }

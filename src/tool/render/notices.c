@@ -259,6 +259,11 @@ static void say_interpreters(struct list *list, const struct trace *trace)
 
 static void say_unseen(struct list *list, const struct trace *trace)
 {
+	if (trace->only_locked)
+		say(list,
+		    "Only samples of threads that held the interpreter lock were kept (--gil): %s "
+		    "without it %s left out.",
+		    quantity_exact(trace->left_out).text, plural(trace->left_out, "was", "were"));
 	if (trace->unseen_cpu_ns > 0)
 		say(list, "%s of CPU time went to threads that were not sampled.",
 		    quantity_time(trace->unseen_cpu_ns).text);

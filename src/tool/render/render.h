@@ -25,6 +25,16 @@ struct exporter {
 
 extern const struct exporter *const exporters[]; /* ends with NULL */
 
+/* Which states the document's rows are of. */
+struct json_options {
+	uint32_t states;   /* 1 << enum sample_state each; 0: all */
+	bool split_states; /* a row for each state, which says it */
+};
+
+/** json_write_states - json_write() with a choice */
+int json_write_states(const struct trace *trace, const struct json_options *options, FILE *out,
+		      struct errbuf *err);
+
 /** json_write - `report --json` as cli.md defines it; one document and a newline */
 int json_write(const struct trace *trace, FILE *out, struct errbuf *err);
 
@@ -39,6 +49,8 @@ struct text_options {
 	double min_share;   /* tree branches below this share of the total are folded */
 	const char *source; /* annotate this file's text */
 	const char *event;  /* one event only; NULL: every event */
+	uint32_t states;    /* 1 << enum sample_state, for each that counts; 0: all */
+	bool split_states;  /* each state as well */
 };
 
 /**

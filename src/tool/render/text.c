@@ -32,6 +32,18 @@ static int find_event(const struct text *text, uint32_t *ret_event)
 			  names);
 }
 
+/* ", gil and waiting" where a section is of some states only. */
+static void write_states(const struct text *text, uint32_t states)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int state = 0; state < NR_SAMPLE_STATES; state++) {
+		if (!(states >> state & 1))
+			continue;
+		fprintf(text->out, "%s%s", nr++ ? "+" : ", ", state_key(state));
+	}
+}
+
 static void section_title(const struct text *text, const struct section *section)
 {
 	const struct trace_event *event = &text->trace->events[section->event];
@@ -48,6 +60,7 @@ static void section_title(const struct text *text, const struct section *section
 		fprintf(text->out, " (%s of the event)",
 			quantity_percent(section->whole.count, all.count).text);
 	}
+	write_states(text, section->states);
 	fprintf(text->out, ": %s %s, ~%s\n", quantity_exact(section->whole.samples).text,
 		section->whole.samples == 1 ? "sample" : "samples",
 		quantity_of(section->whole.count, section->is_time).text);
@@ -67,13 +80,14 @@ static int section_tables(const struct text *text, const struct section *section
 	return rc;
 }
 
-static int write_section(const struct text *text, uint32_t event, uint32_t thread)
+static int write_section(const struct text *text, uint32_t event, uint32_t thread, uint32_t states)
 {
 	struct section section = {
 		.event = event,
 		.thread = thread,
+		.states = states,
 		.is_time = unit_is_time(&text->trace->events[event]),
-		.whole = totals_of(&text->totals, event, thread),
+		.whole = totals_of_states(&text->totals, event, thread, states),
 	};
 
 	if (section.whole.samples == 0)
@@ -86,6 +100,19 @@ static int write_section(const struct text *text, uint32_t event, uint32_t threa
 	return section_tables(text, &section);
 }
 
+/* An event or a thread of it, then, where that is wanted, each state. */
+static int write_state_sections(const struct text *text, uint32_t event, uint32_t thread)
+{
+	uint32_t states = text->options->states;
+	int rc = write_section(text, event, thread, states);
+
+	for (unsigned int state = 0; state < NR_SAMPLE_STATES && !rc; state++) {
+		if (text->options->split_states && (!states || states >> state & 1))
+			rc = write_section(text, event, thread, 1u << state);
+	}
+	return rc;
+}
+
 static int write_sections(const struct text *text, uint32_t wanted)
 {
 	int rc = 0;
@@ -93,11 +120,11 @@ static int write_sections(const struct text *text, uint32_t wanted)
 	for (uint32_t event = 0; event < text->trace->nr_events && rc == 0; event++) {
 		if (wanted != PROFILE_ALL && wanted != event)
 			continue;
-		rc = write_section(text, event, PROFILE_ALL);
+		rc = write_state_sections(text, event, PROFILE_ALL);
 		if (!text->options->per_thread)
 			continue;
 		for (uint32_t thread = 0; thread < text->trace->nr_threads && rc == 0; thread++)
-			rc = write_section(text, event, thread);
+			rc = write_state_sections(text, event, thread);
 	}
 	return rc;
 }

@@ -113,12 +113,50 @@ static int write_samples(const struct text *text)
 	for (size_t i = 0; i < trace->nr_processes; i++)
 		recorded += trace->processes[i].recorded;
 	return field(text, "Samples", "%s in %s %s of %s %s, %s lost",
-		     quantity_exact(trace->nr_samples).text, quantity_exact(trace->nr_threads).text,
+		     quantity_exact(trace->nr_samples - trace->nr_waits).text,
+		     quantity_exact(trace->nr_threads).text,
 		     trace->nr_threads == 1 ? "thread" : "threads", quantity_exact(recorded).text,
 		     recorded == 1 ? "process" : "processes",
 		     lost	    ? quantity_exact(lost).text
 		     : trace->ended ? "none"
 				    : "not known how many");
+}
+
+/* Of all waiting: what has a stack, and what the shares below are estimated from. */
+static int write_waits(const struct text *text)
+{
+	const struct trace_wall *wall = &text->trace->wall;
+
+	if (!wall->period_ns || !text->trace->ended)
+		return 0;
+	return field(text, "Waits", "%s in %s; %s were looked at, which took %s of it%s",
+		     quantity_time(wall->waited_ns).text, quantity_exact(wall->waits).text,
+		     quantity_exact(wall->seen).text,
+		     quantity_percent(wall->seen_ns, wall->waited_ns).text,
+		     wall->seen < wall->waits ? " and stand for the others" : "");
+}
+
+/* What the threads did, of an event that is recorded with its waits. */
+static int write_state_totals(const struct text *text)
+{
+	const struct trace *trace = text->trace;
+	uint32_t event = trace->wall.event;
+	struct total all = totals_of_states(&text->totals, event, PROFILE_ALL, 0);
+	char line[256] = "";
+	size_t used = 0;
+
+	if (!trace->nr_waits)
+		return 0;
+	for (unsigned int state = 0; state < NR_SAMPLE_STATES && used < sizeof(line); state++) {
+		struct total of = totals_of_states(&text->totals, event, PROFILE_ALL, 1u << state);
+
+		if (of.count)
+			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s ~%s (%s)",
+						 used ? ", " : "", state_key(state),
+						 quantity_time(of.count).text,
+						 quantity_percent(of.count, all.count).text);
+	}
+	return field(text, "States", "%s", line);
 }
 
 static int write_overhead(const struct text *text)
@@ -178,6 +216,8 @@ int text_header(const struct text *text)
 	for (uint32_t i = 0; i < text->trace->nr_events && !rc; i++)
 		rc = write_event(text, i);
 	rc = rc ? rc : write_samples(text);
+	rc = rc ? rc : write_waits(text);
+	rc = rc ? rc : write_state_totals(text);
 	rc = rc ? rc : write_overhead(text);
 	rc = rc ? rc : write_notices(text);
 	/* Of one that is not complete the notices have said why. */

@@ -21,6 +21,7 @@ struct text {
 /* What one table or tree is about. */
 struct section {
 	uint32_t event, thread;
+	uint32_t states;    /* as in struct profile_filter */
 	bool is_time;	    /* counts are nanoseconds */
 	struct total whole; /* what percentages are shares of */
 };

@@ -162,7 +162,7 @@ static void keep_used(struct annotation *annotation)
 static int gather_costs(const struct text *text, const struct section *section,
 			struct annotation *annotation)
 {
-	struct profile_filter filter = {section->event, section->thread};
+	struct profile_filter filter = {section->event, section->thread, section->states, false};
 	bool *is_ours = find_functions(text);
 	struct stacks stacks = {0};
 	int rc = is_ours ? gather_lines(text->trace, is_ours, annotation) : -ENOMEM;

@@ -117,7 +117,7 @@ static void write_row(const struct text *text, const struct section *section,
 
 int text_table(const struct text *text, const struct section *section, enum profile_by by)
 {
-	struct profile_filter filter = {section->event, section->thread};
+	struct profile_filter filter = {section->event, section->thread, section->states, false};
 	struct profile profile;
 	struct layout layout;
 	size_t nr_rows;

@@ -188,7 +188,7 @@ static void write_tree(struct walk *walk)
 int text_tree(const struct text *text, const struct section *section)
 {
 	const struct text_options *options = text->options;
-	struct profile_filter filter = {section->event, section->thread};
+	struct profile_filter filter = {section->event, section->thread, section->states, true};
 	struct walk walk = {.text = text, .section = section};
 	struct call_tree tree;
 	int rc;

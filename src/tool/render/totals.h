@@ -10,8 +10,9 @@ struct total {
 };
 
 struct totals {
-	struct total *cells; /* [event][thread], then one more column: every thread */
+	struct total *cells; /* [state][event][thread], then one more column: every thread */
 	size_t nr_events, nr_threads;
+	uint32_t states; /* that totals_of() counts: 1 << enum sample_state each; 0: all */
 };
 
 /** totals_collect - one pass over the samples. 0 or -ENOMEM. totals_release() frees */
@@ -20,6 +21,10 @@ void totals_release(struct totals *totals);
 
 /** totals_of - what fell on an event in a thread; PROFILE_ALL sums */
 struct total totals_of(const struct totals *totals, uint32_t event, uint32_t thread);
+
+/** totals_of_states - the same of the states in @states; 0: all */
+struct total totals_of_states(const struct totals *totals, uint32_t event, uint32_t thread,
+			      uint32_t states);
 
 /** lost_total - overflows that left no sample, of all reasons */
 uint64_t lost_total(const struct trace *trace);

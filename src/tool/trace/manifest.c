@@ -209,6 +209,8 @@ static void read_fields(struct manifest *manifest)
 	trace->unseen_cpu_ns = number_of(root, "unseen_cpu_ns");
 	trace->lost = read_counts(manifest, "lost", &trace->nr_lost);
 	trace->degraded = read_counts(manifest, "degraded", &trace->nr_degraded);
+	trace->only_locked = json_object_get(root, "left_out") != NULL;
+	trace->left_out = number_of(root, "left_out");
 	read_interpreters(manifest);
 	read_wall(manifest);
 }

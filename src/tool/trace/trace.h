@@ -144,7 +144,9 @@ struct trace {
 	size_t nr_samples;
 	size_t nr_waits; /* of the samples; the others are overflows */
 	struct trace_wall wall;
-	bool knows_lock; /* some sample's thread held the interpreter lock: states tell it */
+	bool only_locked;  /* --gil: overflows without the interpreter lock were left out */
+	uint64_t left_out; /* that many */
+	bool knows_lock;   /* some sample's thread held the interpreter lock: states tell it */
 	uint32_t state_nodes[NR_SAMPLE_STATES]; /* a marker frame "[waiting]"; 0: none */
 	const char *const *problems; /* sentences: what of the recording could not be read */
 	size_t nr_problems;
