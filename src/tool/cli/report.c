@@ -141,9 +141,8 @@ static int check(const struct report *report, const struct text_options *text)
 	if (report->json &&
 	    (report->by || tree || report->threads || report->event || report->source ||
 	     report->limit != NOT_GIVEN || report->min_share >= 0))
-		return usage("--json is always the whole document: no choice but --state and "
-			     "--split-state "
-			     "goes with it");
+		return usage("--json is always the whole document: no choice goes with it but "
+			     "--state and --split-state");
 	if (report->source && (report->by || tree))
 		return usage("--source goes neither with --by nor with a tree");
 	if (tree && text->by_file)

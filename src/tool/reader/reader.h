@@ -60,7 +60,7 @@ void wall_free(struct wall *wall);
 
 /**
  * wall_glance - see who left and came, look at some of those who stand
- * Returns the time until the next glance should be, in ns.
+ * Returns when the next glance is due, CLOCK_MONOTONIC.
  * Cost: bounded to WALL_SHARE of a CPU on average, by looking at fewer.
  */
 uint64_t wall_glance(struct wall *wall);

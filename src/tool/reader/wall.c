@@ -21,6 +21,10 @@
  *
  * A thread that hangs is looked at sooner or later, and then its wait counts for what it lasts.
  *
+ * Where there are no switch records, /proc is polled: each thread at each glance. A wait is then as
+ * long as the glances that meet it, give or take a period, and what is shorter than a period is met
+ * by chance. Periods become longer where a round costs more than WALL_SHARE.
+ *
  * A look is kept only if the thread has not moved since the records that said it stands: else it is
  * thrown away and counted, and the next glance tries again.
  */
@@ -33,6 +37,7 @@
 #include <time.h>
 
 #include "tool/reader/stack.h"
+#include "tool/reader/standing.h"
 #include "tool/reader/switches.h"
 #include "tool/reader/wait_kind.h"
 
@@ -53,18 +58,21 @@ struct waiter {
 	bool looked; /* in this wait; the rest is of that look */
 	enum wait_kind kind;
 	uint32_t python;
-	double chance;	/* of a look, then */
-	uint64_t state; /* the interpreter's, as last found */
+	double chance;	       /* of a look, then */
+	uint64_t state;	       /* the interpreter's, as last found */
+	uint64_t turns, round; /* polled: on a CPU, at the last glance; that glance */
 };
 
 struct wall {
 	struct wall_order order;
-	struct switches *switches;
+	struct switches *switches; /* NULL: /proc is polled */
+	uint64_t round;		   /* number of the glance */
 	struct stack *stack;
 	struct lock_place lock;
 	uint8_t interpreter[MEMORY_CPYTHON_BYTES]; /* as it was last told */
 	struct waiter *buckets[BUCKETS];
 	uint64_t begin_ns;	 /* waits count from here */
+	uint64_t due_ns;	 /* when the glance at hand was to be */
 	uint64_t glanced_ns;	 /* when the last glance was */
 	double interval_ns;	 /* between glances, as they come */
 	double chance;		 /* of a look at a glance */
@@ -162,7 +170,7 @@ static void end_wait(struct wall *wall, struct waiter *waiter, uint64_t now_ns)
 	waiter->totals.waited_ns += wait.duration_ns;
 	if (!waiter->looked)
 		return;
-	chance = chance_of(wall, waiter->chance, wait.duration_ns);
+	chance = wall->switches ? chance_of(wall, waiter->chance, wait.duration_ns) : 1;
 	wait.count = (uint64_t)((double)wait.duration_ns / (chance > 1e-6 ? chance : 1e-6));
 	waiter->totals.seen++;
 	waiter->totals.seen_ns += wait.duration_ns;
@@ -266,6 +274,17 @@ static void refuse(struct wall *wall, struct waiter *waiter)
 	wall->refused_in_row++;
 }
 
+/* Did it run since the glance began? */
+static bool moved(struct wall *wall, const struct waiter *waiter)
+{
+	struct standing standing;
+
+	if (wall->switches)
+		return switches_moved(wall->switches, waiter->totals.tid);
+	return !standing_read(wall->order.pid, waiter->totals.tid, &wall->lock, &standing) ||
+	       standing.turns != waiter->turns || standing.stance == STANCE_RUNS;
+}
+
 static void look(struct wall *wall, struct waiter *waiter)
 {
 	enum wait_kind kind;
@@ -277,7 +296,7 @@ static void look(struct wall *wall, struct waiter *waiter)
 		return;
 	}
 	kind = kind_of(wall, waiter);
-	if (switches_moved(wall->switches, waiter->totals.tid)) {
+	if (moved(wall, waiter)) {
 		waiter->totals.rejected++;
 		return;
 	}
@@ -292,13 +311,22 @@ static void look(struct wall *wall, struct waiter *waiter)
 	waiter->chance = wall->chance;
 }
 
+/*
+ * A glance is of the moment at which it was due. What began since then may be its own doing: who
+ * wakes may take the CPU from the very thread that it looks at.
+ */
+static bool is_candidate(const struct wall *wall, const struct waiter *waiter)
+{
+	return waiter->stands && !waiter->looked && waiter->since_ns < wall->due_ns;
+}
+
 static size_t nr_standing(const struct wall *wall)
 {
 	size_t number = 0;
 
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct waiter *waiter = wall->buckets[i]; waiter; waiter = waiter->next)
-			number += waiter->stands && !waiter->looked;
+			number += is_candidate(wall, waiter);
 	return number;
 }
 
@@ -321,7 +349,7 @@ static size_t look_around(struct wall *wall)
 
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (struct waiter *waiter = wall->buckets[i]; waiter; waiter = waiter->next) {
-			if (!waiter->stands || waiter->looked || draw(wall) >= wall->chance)
+			if (!is_candidate(wall, waiter) || draw(wall) >= wall->chance)
 				continue;
 			look(wall, waiter);
 			looks++;
@@ -330,9 +358,77 @@ static size_t look_around(struct wall *wall)
 	return looks;
 }
 
-static uint64_t next_glance(struct wall *wall)
+/* When the next glance is due, which is after @least_ns at the earliest. */
+static uint64_t next_glance(struct wall *wall, double least_ns)
 {
-	return (uint64_t)((double)wall->order.period_ns * (1 + JITTER * (2 * draw(wall) - 1)));
+	double interval = (double)wall->order.period_ns * (1 + JITTER * (2 * draw(wall) - 1));
+
+	if (interval < least_ns)
+		interval = least_ns;
+	wall->due_ns = clock_ns(CLOCK_MONOTONIC) + (uint64_t)interval;
+	return wall->due_ns;
+}
+
+/* ---- polling ---- */
+
+static void poll_thread(void *user, uint32_t tid)
+{
+	struct wall *wall = user;
+	struct waiter *waiter = waiter_of(wall, tid);
+	/* Waits begin and end somewhere between two glances. */
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), between = now - (now - wall->glanced_ns) / 2;
+	struct standing standing;
+	bool goes_on;
+
+	if (!waiter || !standing_read(wall->order.pid, tid, &wall->lock, &standing))
+		return;
+	waiter->round = wall->round;
+	goes_on = waiter->stands && waiter->turns == standing.turns;
+	if (waiter->stands && !goes_on)
+		end_wait(wall, waiter, between);
+	waiter->turns = standing.turns;
+	if (standing.stance != STANCE_LOCK && standing.stance != STANCE_WAITS)
+		return;
+	if (!goes_on)
+		begin_wait(waiter, wall->glanced_ns ? between : now, false);
+	if (!waiter->looked)
+		look(wall, waiter);
+}
+
+static void forget_ended(struct wall *wall)
+{
+	for (size_t i = 0; i < BUCKETS; i++) {
+		struct waiter **place = &wall->buckets[i];
+
+		while (*place) {
+			struct waiter *waiter = *place;
+
+			if (waiter->round == wall->round) {
+				place = &waiter->next;
+				continue;
+			}
+			if (waiter->stands)
+				end_wait(wall, waiter, wall->glanced_ns);
+			give_out(wall, waiter);
+			*place = waiter->next;
+			free(waiter);
+		}
+	}
+}
+
+static uint64_t poll_glance(struct wall *wall)
+{
+	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!wall->begin_ns)
+		return next_glance(wall, 0);
+	wall->round++;
+	find_interpreter(wall);
+	standing_threads(wall->order.pid, poll_thread, wall);
+	forget_ended(wall);
+	wall->glanced_ns = now;
+	smooth(&wall->take_ns, (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu));
+	return next_glance(wall, wall->take_ns / WALL_SHARE);
 }
 
 uint64_t wall_glance(struct wall *wall)
@@ -340,6 +436,8 @@ uint64_t wall_glance(struct wall *wall)
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), after;
 	size_t looks;
 
+	if (!wall->switches)
+		return poll_glance(wall);
 	if (wall->glanced_ns)
 		smooth(&wall->interval_ns, (double)(now - wall->glanced_ns));
 	take_records(wall);
@@ -347,14 +445,14 @@ uint64_t wall_glance(struct wall *wall)
 	after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	smooth(&wall->take_ns, (double)(after - cpu));
 	if (!wall->begin_ns)
-		return next_glance(wall);
+		return next_glance(wall, 0);
 	find_interpreter(wall);
 	choose_chance(wall, nr_standing(wall));
 	looks = look_around(wall);
 	if (looks)
 		smooth(&wall->look_ns,
 		       (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - after) / (double)looks);
-	return next_glance(wall);
+	return next_glance(wall, 0);
 }
 
 /* ---- life ---- */
@@ -372,12 +470,16 @@ int wall_new(const struct wall_order *order, struct wall **ret_wall, struct errb
 	wall->look_ns = LOOK_COST_NS;
 	wall->random = clock_ns(CLOCK_MONOTONIC) | 1;
 	wall->stack = stack_new(order->pid);
-	code = wall->stack ? switches_open(order->pid, &wall->switches, said)
-			   : errbuf_set(said, -ENOMEM, "out of memory");
-	if (code) {
+	if (!wall->stack) {
 		wall_free(wall);
-		return code;
+		return errbuf_set(said, -ENOMEM, "out of memory");
 	}
+	code = switches_open(order->pid, &wall->switches, said);
+	if (code)
+		errbuf_prepend(
+			said, code,
+			"Waiting threads are seen by polling /proc, so that waits are known to "
+			"a period and short ones by chance");
 	*ret_wall = wall;
 	return 0;
 }
@@ -404,7 +506,8 @@ void wall_finish(struct wall *wall, uint64_t now_ns)
 {
 	if (!wall->begin_ns)
 		return;
-	take_records(wall);
+	if (wall->switches)
+		take_records(wall);
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (struct waiter *waiter = wall->buckets[i]; waiter; waiter = waiter->next) {
 			if (waiter->stands)

@@ -121,10 +121,8 @@ static void put_thread(void *user, const struct wall_thread *thread)
 	pthread_mutex_unlock(&waits->lock);
 }
 
-static struct timespec later(uint64_t ns)
+static struct timespec as_timespec(uint64_t when)
 {
-	uint64_t when = now_ns() + ns;
-
 	return (struct timespec){(time_t)(when / 1000000000), (long)(when % 1000000000)};
 }
 
@@ -137,7 +135,7 @@ static void *watch(void *argument)
 		struct timespec next;
 
 		pthread_mutex_unlock(&waits->lock);
-		next = later(wall_glance(waits->wall));
+		next = as_timespec(wall_glance(waits->wall));
 		pthread_mutex_lock(&waits->lock);
 		while (!waits->stops &&
 		       pthread_cond_timedwait(&waits->stop, &waits->lock, &next) != ETIMEDOUT)

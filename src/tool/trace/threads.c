@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #define CLOCK_SLACK_NS 10000000u
+#define WAIT_SLACK_NS  1000000000u
 
 static int compare_key(const struct trace_thread *thread, uint32_t pid, uint32_t tid)
 {
@@ -118,6 +119,22 @@ static bool holds(const struct trace_thread *thread, uint64_t time_ns)
 	       time_ns - thread->end_ns <= CLOCK_SLACK_NS;
 }
 
+/*
+ * The record that a wait is of. It may begin before the record, with a thread that was made but did
+ * not come to run, and end behind it, in its exit: however busy the machine is.
+ */
+static struct trace_thread *record_of_wait(struct reading *reading,
+					   const struct ctf_packet_prefix *wait)
+{
+	struct trace_thread *thread =
+		find_record(reading, wait->vpid, wait->vtid, wait->timestamp_end);
+
+	if (!thread || (thread->end_ns && wait->timestamp_begin > thread->end_ns + WAIT_SLACK_NS) ||
+	    wait->timestamp_end + WAIT_SLACK_NS < thread->start_ns)
+		return NULL;
+	return thread;
+}
+
 static const char *packet_name(struct reading *reading, const struct ctf_packet_prefix *prefix)
 {
 	size_t length = strnlen(prefix->procname, CTF_PROCNAME_BYTES);
@@ -193,5 +210,16 @@ int threads_of_packet(struct reading *reading, const struct ctf_packet_prefix *p
 	if (stretch(reading, &reading->trace->threads[*index], prefix))
 		return -ENOMEM;
 	*ret_thread = *index;
+	return 0;
+}
+
+int threads_of_wait(struct reading *reading, const struct ctf_packet_prefix *wait,
+		    uint32_t *ret_thread)
+{
+	struct trace_thread *thread = record_of_wait(reading, wait);
+
+	if (!thread)
+		return threads_of_packet(reading, wait, ret_thread);
+	*ret_thread = (uint32_t)(thread - reading->trace->threads);
 	return 0;
 }

@@ -158,6 +158,9 @@ int nodes_resolve(struct reading *reading);
 int threads_sort(struct reading *reading);
 int threads_of_packet(struct reading *reading, const struct ctf_packet_prefix *prefix,
 		      uint32_t *ret_thread);
+/* The same for a wait; the prefix has its thread, begin and end. */
+int threads_of_wait(struct reading *reading, const struct ctf_packet_prefix *wait,
+		    uint32_t *ret_thread);
 int waits_read(struct reading *reading, const char *name, const uint8_t *bytes, size_t length);
 int samples_read(struct reading *reading, const char *name, const uint8_t *bytes, size_t length);
 

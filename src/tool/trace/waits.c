@@ -38,7 +38,7 @@ static int find_thread(struct reading *reading, const uint8_t **at, uint64_t sta
 
 	prefix.vpid = (uint32_t)take(at, 4);
 	prefix.vtid = (uint32_t)take(at, 4);
-	return threads_of_packet(reading, &prefix, ret_thread);
+	return threads_of_wait(reading, &prefix, ret_thread);
 }
 
 static uint32_t known_node(const struct trace *trace, uint64_t node)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""`record --wall`: waits with their stacks, read from outside, against what the program did."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PATHPROF, ROOT, SECONDS
+
+PROGRAM = ROOT / "tests/programs/wall/waits.py"
+INTERRUPTED = "tests/programs/hostile/blocking-calls"
+
+# Installs a filter that answers perf_event_open with EPERM, as container runtimes do, then execs.
+NO_PERF = r"""
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 298, "aarch64": 241}[platform.machine()]
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+program = b"".join(struct.pack("HBBI", *line) for line in code)
+buffer = ctypes.create_string_buffer(program)
+filter = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.c_char_p(filter), 0, 0) == 0, ctypes.get_errno()
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def line_of(kind):
+    """The number of the line marked HERE in the function of a kind."""
+    text = PROGRAM.read_text().splitlines()
+    first = text.index(f"def wait_{kind}():")
+    return next(i + 1 for i in range(first, len(text)) if "# HERE" in text[i])
+
+
+def wall(record, report, python, kind, seconds="1", status=0, options=()):
+    done, directory = record([python, PROGRAM, kind, seconds], "--wall", *options)
+    assert done.returncode == status, done.stderr
+    return report(directory), json.loads(done.stdout), directory
+
+
+def share_at(document, kind, state="waiting"):
+    """ns of a state on the line where a kind waits."""
+    return sum(row["total_count"] for row in document["lines"]
+               if row["file"] == str(PROGRAM) and row["line"] == line_of(kind)
+               and row.get("state", state) == state)
+
+
+@pytest.mark.parametrize("kind", ["sleep", "lock", "queue", "socket", "child"])
+def test_wall__a_wait_is_on_its_line_for_as_long_as_it_lasted(record, report, python, kind):
+    document, truth, _ = wall(record, report, python, kind)
+    found = share_at(document, kind)
+    assert 0.9e9 < found < 1.05 * truth["wall_ns"], document["waits"]
+    assert document["events"][0]["name"] == "wall-time"
+    assert document["waits"]["seen"] > 0
+
+
+def test_wall__shares_of_running_and_waiting_are_right_and_sum_to_the_life(record, report, python):
+    document, truth, _ = wall(record, report, python, "mixed", "3")
+    main = next(thread for thread in document["threads"] if thread["tid"] == thread["pid"])
+    states, life = main["states"], truth["wall_ns"]
+    # The start-up is there as well; what is stated is the program's own.
+    running = states.get("running", 0) + states.get("gil", 0)
+    assert share_at(document, "mixed") == pytest.approx(1.8e9, rel=0.1)
+    assert 1.0e9 < running < 1.6e9
+    assert sum(states.values()) == pytest.approx(life, rel=0.15)
+    # To the nanosecond but for the ends: CPU time and waits are all of the life.
+    recorded = document["recording"]["end_ns"] - document["recording"]["start_ns"]
+    assert document["events"][0]["count"] == pytest.approx(recorded, rel=0.05)
+
+
+def test_wall__a_hung_worker_is_there_when_the_program_is_killed(record, report, python):
+    done, directory = record([python, PROGRAM, "forever", "1"], "--wall")
+    assert done.returncode == 128 + 9
+    document = report(directory)
+    assert share_at(document, "forever") == pytest.approx(1e9, rel=0.2)
+
+
+def test_wall__waits_for_the_interpreter_lock_are_told_apart(record, report, python):
+    document, truth, directory = wall(record, report, python, "gil", "2")
+    states = {row["state"]: row["count"] for row in document["states"]}
+    # One of three has the lock; the two others wait for it, or for a CPU when they get it.
+    assert 0.8e9 < states["gil-wait"] < 4.5e9
+    assert 0.8e9 < states["gil"] < 2.3e9
+    assert states.get("running", 0) < 0.1 * states["gil"]
+    split = report(directory, "--split-state")
+    rows = [row for row in split["lines"] if row["state"] == "gil-wait"]
+    assert all("state" in row for row in split["functions"] + split["lines"])
+    assert sum(row["self_count"] for row in rows) == states["gil-wait"]
+    only = report(directory, "--state=gil-wait")
+    assert sum(row["self_count"] for row in only["functions"]) == states["gil-wait"]
+    assert all("state" not in row for row in only["functions"])
+    assert truth["wall_ns"] > 0
+
+
+def test_wall__many_threads_are_seen_within_the_readers_share(record, report, python):
+    document, truth, directory = wall(record, report, python, "many", "3")
+    waits, life = document["waits"], truth["wall_ns"]
+    assert waits["waited_ns"] > 0.9 * 100 * life
+    # Not every wait is looked at; those that are stand for all.
+    estimated = sum(row["count"] for row in document["states"] if row["state"] == "waiting")
+    assert estimated == pytest.approx(waits["waited_ns"], rel=0.15)
+    workers = [thread for thread in document["threads"] if thread["tid"] != thread["pid"]]
+    assert len(workers) == 100
+    assert all(0.8 * life < thread["waited_ns"] < 1.1 * life for thread in workers)
+
+
+def test_wall__without_perf_events_proc_is_polled_and_it_is_said(tmp_path, report, python):
+    directory = tmp_path / "recording"
+    done = subprocess.run(
+        [sys.executable, "-c", NO_PERF, PATHPROF, "record", "--wall", "-e", "cpu-time", "-o",
+         directory, "--", python, PROGRAM, "sleep", "1"],
+        capture_output=True, text=True, timeout=SECONDS, check=False)
+    if "AssertionError" in done.stderr:
+        pytest.skip("no seccomp filter can be made here")
+    assert done.returncode == 0, done.stderr
+    assert "polling /proc" in done.stderr
+    document = report(directory)
+    assert share_at(document, "sleep") == pytest.approx(1e9, rel=0.2)
+
+
+def test_wall__babeltrace_archives_and_exports_have_the_waits(pathprof, record, report, babeltrace,
+                                                              python, tmp_path):
+    document, _, directory = wall(record, report, python, "sleep", "0.5")
+    lines = [line for line in babeltrace(directory) if re.search(r"[ )]wait: ", line)]
+    assert len(lines) == document["waits"]["seen"]
+    assert sum(" thread_waits: " in line for line in babeltrace(directory)) >= 1
+    archive = tmp_path / "recording.pp"
+    assert pathprof("archive", directory, "-o", archive).returncode == 0
+    assert report(archive) == document
+    stacks = pathprof("export", directory, "--format=collapsed").stdout
+    assert re.search(r"wait_sleep \([^;]*\);\[waiting\] \d+", stacks)
+    rows = [json.loads(row) for row in
+            pathprof("export", directory, "--format=jsonl").stdout.splitlines()]
+    slept = [row for row in rows if row["state"] == "waiting" and
+             row["frames"][-1]["function"] == "wait_sleep"]
+    assert sum(row["count"] for row in slept) == pytest.approx(0.5e9, rel=0.2)
+    page = tmp_path / "page.html"
+    assert pathprof("export", directory, "--format=flamegraph", "-o", page).returncode == 0
+    assert "[waiting]" in page.read_text()
+
+
+def test_wall__delay_and_duration_cut_waits(record, report, python):
+    document, _, directory = wall(record, report, python, "sleep", "2",
+                                  options=("--delay=0.5", "--duration=0.5"))
+    assert share_at(document, "sleep") == pytest.approx(0.5e9, rel=0.15)
+    assert json.loads((directory / "manifest.json").read_text())["complete"]
+
+
+def test_wall__needs_a_clock_and_no_gil(pathprof):
+    done = pathprof("record", "--wall", "-e", "page-faults", "--", "true")
+    assert done.returncode == 2 and "clock" in done.stderr
+    done = pathprof("record", "--wall", "--gil", "--", "true")
+    assert done.returncode == 2 and "--gil" in done.stderr
+
+
+def test_gil__keeps_only_samples_with_the_lock(record, report, python):
+    program = ("import threading, time, zlib\n"
+               "data = bytes(1 << 24)\n"
+               "def native():\n"
+               "    end = time.monotonic() + 1\n"
+               "    while time.monotonic() < end: zlib.crc32(data)\n"
+               "thread = threading.Thread(target=native); thread.start()\n"
+               "end = time.monotonic() + 1\n"
+               "while time.monotonic() < end: pass\n"
+               "thread.join()\n")
+    done, directory = record([python, "-c", program], "--gil", "-e", "cpu-time")
+    assert done.returncode == 0, done.stderr
+    document = report(directory)
+    by_file = {row["name"]: row["self"] for row in document["functions"]
+               if row["file"] == "<string>"}
+    assert by_file["<module>"] > 50
+    assert by_file.get("native", 0) < 0.2 * by_file["<module>"]
+    assert [row["state"] for row in document["states"]] == ["gil"]
+    assert any("--gil" in notice for notice in document["notices"])
+    done, directory = record([python, "-c", program], "-e", "cpu-time", name="all")
+    states = {row["state"]: row["samples"] for row in report(directory)["states"]}
+    assert states["gil"] > 50 and states["running"] > 50
