@@ -24,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import wall
+
 PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
 HERE = Path(__file__).resolve().parent
 
@@ -373,8 +375,12 @@ def memory(bench):
               "MiB", None)
 
 
+def waits(bench):
+    wall.measure(bench, PYTHON)
+
+
 PARTS = [forwarding, capture, per_sample, without_samples, start_up, to_report, large_report,
-         sizes, steady_archive, memory]
+         sizes, steady_archive, memory, waits]
 
 
 def machine():

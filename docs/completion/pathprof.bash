@@ -7,8 +7,8 @@ _pathprof_options()
 	local options='' common='-q --quiet -v --verbose --color --no-pager -h --help --version'
 
 	case $1 in
-	record) options='-e --event -c --count -F --freq -o --output --duration --delay --memory' ;;
-	report) options='--by --threads --tree --inverted --event --limit --min-share --source --json' ;;
+	record) options='-e --event -c --count -F --freq -o --output --duration --delay --memory --wall --gil' ;;
+	report) options='--by --threads --tree --inverted --event --state --split-state --limit --min-share --source --json' ;;
 	export) options='--format -o --output' ;;
 	archive) options='-o --output' ;;
 	list) options='--json' ;;

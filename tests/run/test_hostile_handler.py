@@ -48,7 +48,8 @@ def test_handler__what_it_may_not_do_would_be_noticed(record, act, python):
     assert done.returncode == 99
 
 
-@pytest.mark.parametrize("options", [*TRIGGERS, ["-e", "cpu-clock", "-c", "30000"]],
+@pytest.mark.parametrize("options", [*TRIGGERS, ["-e", "cpu-clock", "-c", "30000"],
+                                     ["--wall", "-e", "cpu-time"], ["--wall", "-e", "cpu-clock"]],
                          ids=" ".join)
 def test_blocking_calls__are_never_broken_off_and_own_alarms_come(record, options):
     done, directory = record([PROGRAMS / "blocking-calls", "1500"], *options)

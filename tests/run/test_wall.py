@@ -11,7 +11,6 @@ import pytest
 from conftest import PATHPROF, ROOT, SECONDS
 
 PROGRAM = ROOT / "tests/programs/wall/waits.py"
-INTERRUPTED = "tests/programs/hostile/blocking-calls"
 
 # Installs a filter that answers perf_event_open with EPERM, as container runtimes do, then execs.
 NO_PERF = r"""

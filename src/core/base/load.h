@@ -52,16 +52,25 @@ bool load_remote(pid_t pid, uint64_t address, void *to, size_t length);
  * Pages of another process as they were at their first load since load_pages_clear(). What is read
  * through them is of one moment only if the other process stood still: who cares checks that.
  */
-#define LOAD_PAGE_BYTES 4096
-#define LOAD_PAGES	256 /* kept; the page number chooses the place, the last one stays */
+#define LOAD_PAGE_BYTES	 4096
+#define LOAD_PAGES_NAMED 32
+#define LOAD_PAGES	 256 /* kept; the page number chooses the place, the last one stays */
 struct load_pages {
 	uint64_t keys[LOAD_PAGES]; /* page number + 1; 0: empty */
-	uint64_t nr_read;	   /* pages, since they were made */
+	uint32_t nr_loaded;	   /* entries of @loaded, of which only the first are kept */
+	uint64_t loaded[LOAD_PAGES_NAMED]; /* page numbers, as they were met since the clearing */
 	uint8_t bytes[LOAD_PAGES][LOAD_PAGE_BYTES];
 };
 
 /** load_pages_clear - forget what was read */
 void load_pages_clear(struct load_pages *pages);
+
+/**
+ * load_pages_fetch - read pages that will be needed, by one system call
+ * @numbers: at most LOAD_PAGES_NAMED of them, say those that a former reading loaded
+ * What cannot be read is left for load_paged() to try.
+ */
+void load_pages_fetch(struct load_pages *pages, pid_t pid, const uint64_t *numbers, size_t nr);
 
 /** load_paged - any @length, across pages; false if not all of it could be read */
 bool load_paged(struct load_pages *pages, pid_t pid, uint64_t address, void *to, size_t length);

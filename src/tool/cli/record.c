@@ -112,15 +112,30 @@ static int run(const struct record_request *request, const struct common_options
 	return status;
 }
 
+/* The clock of the threads that run becomes the event that waits count as, too. */
+static int make_wall(struct event_choice *event)
+{
+	if (strcmp(event->unit, "ns") != 0) {
+		complain("record", "--wall needs a clock for threads that run: -e cpu-time, "
+				   "cpu-clock or task-clock");
+		return EXIT_USAGE;
+	}
+	snprintf(event->name, sizeof(event->name), WALL_EVENT);
+	return -1;
+}
+
 static int choose(const struct record_options *options, struct event_choice *ret_event)
 {
 	struct event_request wanted = {
 		.name = options->event, .period = options->period, .frequency = options->frequency};
 	struct errbuf err = {0};
-	int code = event_choose(&wanted, perf_tick_ns(), ret_event, &err);
+	int code;
 
+	if (options->wall && !options->event)
+		wanted.name = "cpu-time";
+	code = event_choose(&wanted, perf_tick_ns(), ret_event, &err);
 	if (!code)
-		return -1;
+		return options->wall ? make_wall(ret_event) : -1;
 	complain("record", "%s", err.text);
 	return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
@@ -202,19 +217,10 @@ int cmd_record(int argc, char **argv)
 	status = check_usage(&options, operands, argc, argv);
 	if (status >= 0)
 		return status;
-	if (options.wall && !options.event)
-		options.event = "cpu-time";
 	status = choose(&options, &event);
 	if (status >= 0)
 		return status;
 	announcement(&options, &event, &said);
-	if (options.wall && strcmp(event.unit, "ns") != 0) {
-		complain("record", "--wall needs a clock for threads that run: -e cpu-time, "
-				   "cpu-clock or task-clock");
-		return EXIT_USAGE;
-	}
-	if (options.wall)
-		snprintf(event.name, sizeof(event.name), WALL_EVENT);
 	request = (struct record_request){
 		.command = argv + operands,
 		.directory = options.directory,

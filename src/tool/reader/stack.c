@@ -167,27 +167,44 @@ static uint32_t code_at(struct stack *stack, uint64_t address)
 	return (uint32_t)i;
 }
 
-int stack_read(struct stack *stack, uint32_t tid, uint64_t *state)
+static void read_frames(struct stack *stack, uint64_t state)
 {
 	struct walk_room room = {.frames = stack->frames, .max = FRAMES_MAX};
-	uint8_t probe;
 
-	load_pages_clear(stack->reader.pages);
+	stack->end = walk_311(stack->reader, stack->cpython.layout, &stack->cpython, state, &room);
+	stack->nr_frames = room.nr_frames;
+	for (size_t i = 0; i < stack->nr_frames; i++)
+		stack->code_of[i] = code_at(stack, stack->frames[i].code_address);
+}
+
+int stack_read(struct stack *stack, uint32_t tid, struct stack_memo *memo)
+{
+	struct load_pages *pages = stack->reader.pages;
+	uint64_t holder;
+
+	load_pages_clear(pages);
 	stack->nr_frames = stack->nr_codes = stack->used = 0;
 	stack->end = CPYTHON_END_ROOT;
 	if (!stack->cpython.layout)
 		return 0;
-	if (!load_u8(stack->reader, stack->cpython.runtime, &probe))
+	load_pages_fetch(pages, stack->reader.pid, memo->pages, memo->nr_pages);
+	if (!load_u64(stack->reader,
+		      stack->cpython.runtime + stack->cpython.layout->runtime_current_state,
+		      &holder))
 		return -EFAULT;
-	if (!*state || !is_of_thread(stack, *state, tid))
-		*state = find_state(stack, tid);
-	if (!*state)
-		return 0;
-	stack->end = walk_311(stack->reader, stack->cpython.layout, &stack->cpython, *state, &room);
-	stack->nr_frames = room.nr_frames;
-	for (size_t i = 0; i < stack->nr_frames; i++)
-		stack->code_of[i] = code_at(stack, stack->frames[i].code_address);
+	stack->lock_is_held = holder != 0;
+	if (!memo->state || !is_of_thread(stack, memo->state, tid))
+		memo->state = find_state(stack, tid);
+	if (memo->state)
+		read_frames(stack, memo->state);
+	memo->nr_pages = pages->nr_loaded;
+	memcpy(memo->pages, pages->loaded, pages->nr_loaded * sizeof(pages->loaded[0]));
 	return 0;
+}
+
+bool stack_lock_is_held(const struct stack *stack)
+{
+	return stack->lock_is_held;
 }
 
 static uint64_t text_bytes(const struct cpython_text *text)

@@ -22,10 +22,18 @@ struct stack {
 	uint8_t *room; /* for the copies of one look */
 	size_t used;
 	enum cpython_end end;
+	bool lock_is_held;
 	size_t nr_frames, nr_codes;
 	struct cpython_frame frames[FRAMES_MAX]; /* leaf first */
 	uint32_t code_of[FRAMES_MAX];		 /* by frame: index in codes */
 	struct stack_code codes[FRAMES_MAX];
+};
+
+/* What a look at a thread leaves for the next one: both are checked, or only save time. */
+struct stack_memo {
+	uint64_t state; /* the interpreter's state of the thread; 0: not known */
+	uint32_t nr_pages;
+	uint64_t pages[LOAD_PAGES_NAMED];
 };
 
 /** stack_new - room to look at @pid; NULL: out of memory */
@@ -40,11 +48,17 @@ bool stack_interpreter(struct stack *stack, const struct memory_interpreter *int
 
 /**
  * stack_read - copy the thread's frames and what identifies their code
- * @state: the thread state that the last look found, checked first; 0: none; updated
+ * @memo: of the last look at this thread; zeroed: none
  * What was read is of one moment only if the thread stood still, which the caller checks before
  * stack_intern(). Returns 0, -EFAULT: the process cannot be read.
  */
-int stack_read(struct stack *stack, uint32_t tid, uint64_t *state);
+int stack_read(struct stack *stack, uint32_t tid, struct stack_memo *memo);
+
+/**
+ * stack_lock_is_held - did any thread hold the interpreter lock when the stack was read?
+ * While none does, none waits for it. True where that is not known.
+ */
+bool stack_lock_is_held(const struct stack *stack);
 
 /**
  * stack_intern - the chain of the stack that was read

@@ -43,7 +43,7 @@
 
 #define WALL_SHARE     0.007 /* of a CPU, at most, for glances */
 #define JITTER	       0.25  /* of a period, to both sides */
-#define CHANCE_LEAST   0.01
+#define CHANCE_LEAST   0.002
 #define SMOOTHING      0.1     /* of costs and chances, for each glance */
 #define LOOK_COST_NS   30000.0 /* first guess */
 #define BUCKETS	       1024
@@ -58,8 +58,8 @@ struct waiter {
 	bool looked; /* in this wait; the rest is of that look */
 	enum wait_kind kind;
 	uint32_t python;
-	double chance;	       /* of a look, then */
-	uint64_t state;	       /* the interpreter's, as last found */
+	double chance; /* of a look, then */
+	struct stack_memo memo;
 	uint64_t turns, round; /* polled: on a CPU, at the last glance; that glance */
 };
 
@@ -76,7 +76,8 @@ struct wall {
 	uint64_t glanced_ns;	 /* when the last glance was */
 	double interval_ns;	 /* between glances, as they come */
 	double chance;		 /* of a look at a glance */
-	double take_ns, look_ns; /* CPU time of taking records, of one look */
+	double take_ns, look_ns; /* CPU time of a glance without looks, of one look */
+	uint64_t cpu_ns;	 /* the thread's CPU clock at the end of the last glance */
 	uint64_t random;
 	uint64_t refusals, refused_in_row;
 };
@@ -254,14 +255,14 @@ static void find_interpreter(struct wall *wall)
 	wall->lock = (struct lock_place){wall->stack->cpython.runtime, interpreter->runtime_bytes};
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct waiter *waiter = wall->buckets[i]; waiter; waiter = waiter->next)
-			waiter->state = 0;
+			waiter->memo = (struct stack_memo){0};
 }
 
 static enum wait_kind kind_of(struct wall *wall, const struct waiter *waiter)
 {
 	if (waiter->preempted)
 		return WAIT_RUNNABLE;
-	if (waiter->state &&
+	if (waiter->memo.state && stack_lock_is_held(wall->stack) &&
 	    wait_kind_read(wall->order.pid, waiter->totals.tid, &wall->lock) == STANCE_LOCK)
 		return WAIT_LOCK;
 	return WAIT_OTHER;
@@ -289,7 +290,7 @@ static void look(struct wall *wall, struct waiter *waiter)
 {
 	enum wait_kind kind;
 	uint32_t node;
-	int code = stack_read(wall->stack, waiter->totals.tid, &waiter->state);
+	int code = stack_read(wall->stack, waiter->totals.tid, &waiter->memo);
 
 	if (code) {
 		refuse(wall, waiter);
@@ -330,7 +331,7 @@ static size_t nr_standing(const struct wall *wall)
 	return number;
 }
 
-/* Chances follow what there is to look at, slowly: a weight tells with which one it was made. */
+/* Down at once, up slowly: a weight tells with which one its look was made. */
 static void choose_chance(struct wall *wall, size_t nr_candidates)
 {
 	double budget = WALL_SHARE * wall->interval_ns - wall->take_ns;
@@ -338,7 +339,10 @@ static void choose_chance(struct wall *wall, size_t nr_candidates)
 
 	if ((double)nr_candidates > looks)
 		chance = looks / (double)nr_candidates;
-	smooth(&wall->chance, chance);
+	if (chance < wall->chance)
+		wall->chance = chance;
+	else
+		smooth(&wall->chance, chance);
 	if (wall->chance < CHANCE_LEAST)
 		wall->chance = CHANCE_LEAST;
 }
@@ -431,9 +435,10 @@ static uint64_t poll_glance(struct wall *wall)
 	return next_glance(wall, wall->take_ns / WALL_SHARE);
 }
 
+/* Costs are taken from the end of the last glance on: waking and waiting are of them. */
 uint64_t wall_glance(struct wall *wall)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), after;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu;
 	size_t looks;
 
 	if (!wall->switches)
@@ -442,17 +447,20 @@ uint64_t wall_glance(struct wall *wall)
 		smooth(&wall->interval_ns, (double)(now - wall->glanced_ns));
 	take_records(wall);
 	wall->glanced_ns = now;
-	after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	smooth(&wall->take_ns, (double)(after - cpu));
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (wall->cpu_ns)
+		smooth(&wall->take_ns, (double)(cpu - wall->cpu_ns));
+	wall->cpu_ns = cpu;
 	if (!wall->begin_ns)
 		return next_glance(wall, 0);
 	find_interpreter(wall);
 	choose_chance(wall, nr_standing(wall));
 	looks = look_around(wall);
+	wall->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (looks)
-		smooth(&wall->look_ns,
-		       (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - after) / (double)looks);
-	return next_glance(wall, 0);
+		smooth(&wall->look_ns, (double)(wall->cpu_ns - cpu) / (double)looks);
+	/* Half of the share is for coming by; many threads, rarer glances. */
+	return next_glance(wall, 2 * wall->take_ns / WALL_SHARE);
 }
 
 /* ---- life ---- */
