@@ -290,6 +290,44 @@ static void test_capture__little_of_the_programs_stack_is_used(void **state)
 	assert_true(used <= STACK_BYTES_MAX);
 	assert_int_equal(atomic_load(&slot->samples[0]), 2);
 }
+
+/* The innermost frame says that the lock was held, in a node of its own. */
+static void test_capture__the_lock_is_a_flag_of_the_leaf(void **state)
+{
+	uint32_t without, with;
+
+	(void)state;
+	call(1, 1);
+	call(2, 2);
+	without = tick();
+	fake.holds_lock = true;
+	with = tick();
+	assert_int_not_equal(with, without);
+	assert_python(without, 1002, 2, false);
+	assert_int_equal(atomic_load(&node_at(with)->where),
+			 node_where(NODE_PYTHON, NODE_FLAG_LOCK_HELD, 2));
+	assert_int_equal(node_at(with)->parent, node_at(without)->parent);
+	assert_int_equal(tick(), with);
+	fake.holds_lock = false;
+	assert_int_equal(tick(), without);
+}
+
+static void test_capture__without_the_lock_is_left_out_where_only_it_is_wanted(void **state)
+{
+	(void)state;
+	call(1, 1);
+	capture.memory.header->only_locked = 1;
+	tick_at(10);
+	assert_int_equal(atomic_load(&slot->samples[0]), 0);
+	assert_int_equal(atomic_load(&slot->left_out), 1);
+	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
+		assert_int_equal(atomic_load(&slot->lost[i]), 0);
+	fake.holds_lock = true;
+	tick_at(20);
+	assert_int_equal(atomic_load(&slot->samples[0]), 1);
+	assert_int_equal(atomic_load(&slot->left_out), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +342,8 @@ int main(void)
 		CAPTURE_TEST(degradations_are_of_kept_samples),
 		CAPTURE_TEST(errno_is_kept),
 		CAPTURE_TEST(tick_is_accounted),
+		CAPTURE_TEST(the_lock_is_a_flag_of_the_leaf),
+		CAPTURE_TEST(without_the_lock_is_left_out_where_only_it_is_wanted),
 		CAPTURE_TEST(threads_get_the_same_nodes),
 		CAPTURE_TEST(little_of_the_programs_stack_is_used),
 	};

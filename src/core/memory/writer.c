@@ -45,6 +45,7 @@ static void clear_slot(struct slot *slot)
 		atomic_store_explicit(&slot->weight[i], 0, memory_order_relaxed);
 	}
 	atomic_store_explicit(&slot->overrun, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->left_out, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->handler_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->arming, ARM_NONE, memory_order_relaxed);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);

@@ -73,7 +73,7 @@ static void announcement(const struct record_options *options, const struct even
 	static const char hint[] = "choose with -e, see 'pathprof list'";
 	double rate = 1e9 / (double)event->period;
 
-	if (options->event)
+	if (options->event || options->wall)
 		return;
 	if (event->trigger != TRIGGER_CPU_TIMER)
 		errbuf_set(ret_text, 0, "sampling %s; %s", event->name, hint);
