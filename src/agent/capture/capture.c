@@ -34,6 +34,7 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 	uint64_t thread_state;
 	enum cpython_end end;
 	size_t nr_frames;
+	bool holds_lock;
 
 	if (!capture->cpython.layout) {
 		if (capture->no_interpreter)
@@ -43,7 +44,7 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 	/* A load that faults while SIGSEGV is blocked kills the program, so none is tried. */
 	if (tick->faults_blocked)
 		return python_stack_unreadable(capture, DEGRADED_FAULTS_BLOCKED, ret_chain);
-	thread_state = cpython_thread_state(&capture->cpython, slot->tid);
+	thread_state = cpython_thread_state(&capture->cpython, slot->tid, &holds_lock);
 	if (!thread_state)
 		return true;
 	nr_frames = cpython_walk(&capture->cpython, thread_state,

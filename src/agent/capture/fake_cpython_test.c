@@ -5,11 +5,12 @@
 
 __thread struct fake_cpython fake;
 
-uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid)
+uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool *ret_holds_lock)
 {
 	(void)cpython;
 	fake.calls++;
 	fake.tid = tid;
+	*ret_holds_lock = fake.holds_lock;
 	return fake.thread_state;
 }
 

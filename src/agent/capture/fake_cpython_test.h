@@ -23,7 +23,8 @@ struct fake_code {
 };
 
 struct fake_cpython {
-	uint64_t thread_state;			  /* 0: never ran Python */
+	uint64_t thread_state; /* 0: never ran Python */
+	bool holds_lock;
 	struct cpython_frame frames[FAKE_FRAMES]; /* leaf first */
 	size_t nr_frames;
 	enum cpython_end end; /* where there is room for all frames */

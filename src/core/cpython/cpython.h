@@ -69,11 +69,13 @@ int cpython_find(struct cpython *ret_cpython, struct errbuf *err);
 /**
  * cpython_thread_state - address of the calling thread's running thread state
  * @tid: the calling thread's id
+ * @ret_holds_lock: does the thread hold its interpreter's lock; of free-threaded builds: is it
+ * attached; false where it returns 0
  * Returns 0 where the thread never ran Python. Also right while the thread has released the
  * interpreter lock, and for sub-interpreters. Signal-safe; calls only pthread_getspecific(),
  * which in glibc is loads from the thread's own block (2.36: nptl/pthread_getspecific.c).
  */
-uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid);
+uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool *ret_holds_lock);
 
 /**
  * cpython_walk - the Python frames of a thread state, leaf first (direct loads)

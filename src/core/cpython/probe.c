@@ -95,6 +95,7 @@ PROBE int probe_walk(size_t max, char *text, size_t size)
 	enum cpython_end end;
 	size_t nr_frames;
 	uint64_t state;
+	bool holds_lock;
 	FILE *to;
 
 	if (max > FRAMES_MAX || cpython_find(&cpython, NULL))
@@ -107,7 +108,7 @@ PROBE int probe_walk(size_t max, char *text, size_t size)
 		fclose(to);
 		return -1;
 	}
-	state = cpython_thread_state(&cpython, (uint32_t)gettid());
+	state = cpython_thread_state(&cpython, (uint32_t)gettid(), &holds_lock);
 	nr_frames = cpython_walk(&cpython, state, frames, max, &end);
 	fprintf(to, "%d\n", end);
 	for (size_t i = 0; i < nr_frames; i++)
@@ -127,9 +128,11 @@ PROBE uint64_t probe_identity(uint64_t code_address)
 static void *state_here(void *ret_state)
 {
 	struct cpython cpython;
+	bool holds_lock;
 
 	if (!cpython_find(&cpython, NULL))
-		*(uint64_t *)ret_state = cpython_thread_state(&cpython, (uint32_t)gettid());
+		*(uint64_t *)ret_state =
+			cpython_thread_state(&cpython, (uint32_t)gettid(), &holds_lock);
 	return NULL;
 }
 
@@ -189,8 +192,9 @@ static double read_once(const struct cpython *cpython, uint32_t tid)
 	struct cpython_frame frames[BENCHMARK_DEPTH];
 	struct cpython_file_memo memo = {0};
 	enum cpython_end end;
+	bool holds_lock;
 	double start = now_ns();
-	uint64_t state = cpython_thread_state(cpython, tid);
+	uint64_t state = cpython_thread_state(cpython, tid, &holds_lock);
 	size_t nr_frames = cpython_walk(cpython, state, frames, BENCHMARK_DEPTH, &end);
 
 	for (size_t i = 0; i < nr_frames; i++)

@@ -93,16 +93,19 @@ static uint64_t running_state(const struct cpython *cpython, uint32_t tid, uint6
 	return scan.state;
 }
 
-uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid)
+uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool *ret_holds_lock)
 {
 	const struct cpython_layout *layout = cpython->layout;
 	uint64_t current, state, interpreter, second;
 
+	*ret_holds_lock = false;
 	if (!layout)
 		return 0;
 	if (load_u64(here, cpython->runtime + layout->runtime_current_state, &current) && current &&
-	    is_of_thread(layout, current, tid))
+	    is_of_thread(layout, current, tid)) {
+		*ret_holds_lock = true;
 		return current;
+	}
 	state = state_of_key(cpython);
 	if (!load_u64(here, cpython->runtime + layout->runtime_first_interpreter, &interpreter) ||
 	    !interpreter || !load_u64(here, interpreter + layout->interpreter_next, &second) ||

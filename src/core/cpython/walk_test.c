@@ -65,6 +65,7 @@ static void test_walk__has_no_frames_without_a_state_or_a_layout(void **state)
 	struct world *world = world_enter(state);
 	struct cpython none = {0};
 	struct cpython_frame frames[ROOM];
+	bool holds_lock = true;
 	enum cpython_end end;
 
 	assert_int_equal(
@@ -75,7 +76,8 @@ static void test_walk__has_no_frames_without_a_state_or_a_layout(void **state)
 	assert_int_equal(cpython_walk(&world->cpython, 0, frames, ROOM, &end), 0);
 	assert_int_equal(end, CPYTHON_END_ROOT);
 	assert_int_equal(cpython_walk(&none, 8, frames, ROOM, &end), 0);
-	assert_int_equal(cpython_thread_state(&none, 1), 0);
+	assert_int_equal(cpython_thread_state(&none, 1, &holds_lock), 0);
+	assert_false(holds_lock);
 }
 
 static void test_walk__fills_its_room_exactly(void **state)
@@ -210,6 +212,16 @@ static void test_walk__a_root_that_nobody_entered_is_none(void **state)
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 }
 
+/* The state, and that the lock is held exactly where @held says so. */
+static uint64_t state_of(struct world *world, uint32_t tid, bool held)
+{
+	bool holds_lock = !held;
+	uint64_t found = cpython_thread_state(&world->cpython, tid, &holds_lock);
+
+	assert_int_equal(holds_lock, held);
+	return found;
+}
+
 /* A runtime with the interpreters [newest, main], each with one state. */
 static void make_runtime(struct world *world, uint64_t newest_state, uint64_t main_state)
 {
@@ -232,11 +244,11 @@ static void test_thread_state__is_the_current_one_if_it_is_ours(void **state)
 
 	make_runtime(world, 0, 0);
 	world_put(world->cpython.runtime + layout->runtime_current_state, ours);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), ours);
+	assert_int_equal(state_of(world, 7, true), ours);
 	world_put(world->cpython.runtime + layout->runtime_current_state, theirs);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	assert_int_equal(state_of(world, 7, false), 0);
 	world_put(world->cpython.runtime + layout->runtime_current_state, 8);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	assert_int_equal(state_of(world, 7, false), 0);
 }
 
 static void test_thread_state__is_the_keys_when_the_lock_is_released(void **state)
@@ -250,9 +262,9 @@ static void test_thread_state__is_the_keys_when_the_lock_is_released(void **stat
 	assert_int_equal(pthread_setspecific(key, (void *)(uintptr_t)ours), 0);
 	make_runtime(world, 0, ours);
 	world_put_u32(world->cpython.runtime + layout->runtime_key, key);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0); /* not initialized */
+	assert_int_equal(state_of(world, 7, false), 0); /* not initialized */
 	world_put_u32(world->cpython.runtime + layout->runtime_key_initialized, 1);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), ours);
+	assert_int_equal(state_of(world, 7, false), ours);
 	pthread_key_delete(key);
 }
 
@@ -265,18 +277,18 @@ static void test_thread_state__of_several_the_one_deepest_in_the_stack_runs(void
 	uint64_t idle = world_idle_state(world, 7), theirs = world_state(world, 8, deep - 64);
 
 	make_runtime(world, inner, outer);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), inner);
+	assert_int_equal(state_of(world, 7, false), inner);
 	make_runtime(world, outer, inner);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), inner);
+	assert_int_equal(state_of(world, 7, false), inner);
 	make_runtime(world, idle, outer);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	assert_int_equal(state_of(world, 7, false), outer);
 	make_runtime(world, theirs, outer);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	assert_int_equal(state_of(world, 7, false), outer);
 	make_runtime(world, idle, theirs);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	assert_int_equal(state_of(world, 7, false), 0);
 	world_put(outer + layout->state_next, outer); /* a cycle ends at the bound */
 	make_runtime(world, outer, inner);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	assert_int_equal(state_of(world, 7, false), outer);
 }
 
 int main(void)
