@@ -351,17 +351,33 @@ with open({out!r}, "w") as out:
 """
 
 
+def interpreters_module():
+    """The private module's name changed in 3.13."""
+    with contextlib.suppress(ImportError):
+        return __import__("_interpreters")
+    return __import__("_xxsubinterpreters")
+
+
+def create(interpreters):
+    """An interpreter that shares the lock and may import ctypes."""
+    if sys.version_info >= (3, 13):
+        return interpreters.create("legacy")
+    if sys.version_info >= (3, 12):
+        return interpreters.create(isolated=False)
+    return interpreters.create()
+
+
 @case
 def subinterpreters():
-    import _xxsubinterpreters as interpreters
-
-    idle = interpreters.create()
+    interpreters = interpreters_module()
+    idle = create(interpreters)
     look()
     for _ in range(2):
-        interpreter = interpreters.create()
+        interpreter = create(interpreters)
         with tempfile.NamedTemporaryFile("r") as out:
             script = SUB_SCRIPT.format(probe=PROBE, path=__file__, out=out.name)
-            interpreters.run_string(interpreter, script)
+            failed = interpreters.run_string(interpreter, script)
+            assert failed is None, failed
             FACTS["in_sub"] = json.load(out)
             LOOKS.extend(FACTS["in_sub"])
         look()
@@ -414,8 +430,9 @@ def identities():
 @case
 def faults():
     HELD.probe_fault.argtypes = [ctypes.c_uint64]
+    rubbish = ctypes.create_string_buffer(b"\xff" * 4096)
     addresses = (8, 0x1000, 0xdead0000, 1 << 46, (1 << 47) + 16, 0xffff800000000000, 2**64 - 8,
-                 id(faults))
+                 ctypes.addressof(rubbish))
     FACTS["wrong"] = [HELD.probe_fault(address) for address in addresses]
     look()
 

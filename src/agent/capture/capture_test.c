@@ -28,7 +28,7 @@ static void test_capture__no_interpreter(void **state)
 {
 	(void)state;
 	call(1, 1);
-	capture.cpython.layout = NULL;
+	capture.cpython.layout = 0;
 	assert_int_equal(tick(), 0);
 	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_NO_INTERPRETER]), 0);
 	capture.no_interpreter = 1;

@@ -103,7 +103,7 @@ static void test_walk__a_cycle_ends_at_the_room(void **state)
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
 
-	world_put(frame + world->cpython.layout->frame_previous, frame);
+	world_put(frame + world_layout(world)->frame_previous, frame);
 	assert_int_equal(walk(world, frame, frames, &end), ROOM);
 	assert_int_equal(end, CPYTHON_END_TRUNCATED);
 }
@@ -122,7 +122,7 @@ static void assert_cut_after_leaf(struct world *world, uint64_t broken)
 static void test_walk__ends_at_what_is_no_frame(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t code = some_code(world), root = world_frame(world, code, 1, true, 0);
 	uint64_t frame;
 
@@ -225,7 +225,7 @@ static uint64_t state_of(struct world *world, uint32_t tid, bool held)
 /* A runtime with the interpreters [newest, main], each with one state. */
 static void make_runtime(struct world *world, uint64_t newest_state, uint64_t main_state)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t newest = world_make(world, 64), main_interpreter = world_make(world, 64);
 	uint64_t runtime = world_make(world, layout->runtime_key + 8);
 
@@ -239,7 +239,7 @@ static void make_runtime(struct world *world, uint64_t newest_state, uint64_t ma
 static void test_thread_state__is_the_current_one_if_it_is_ours(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t ours = world_state(world, 7, 0), theirs = world_state(world, 8, 0);
 
 	make_runtime(world, 0, 0);
@@ -254,7 +254,7 @@ static void test_thread_state__is_the_current_one_if_it_is_ours(void **state)
 static void test_thread_state__is_the_keys_when_the_lock_is_released(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t ours = world_state(world, 7, 0);
 	pthread_key_t key;
 
@@ -271,7 +271,7 @@ static void test_thread_state__is_the_keys_when_the_lock_is_released(void **stat
 static void test_thread_state__of_several_the_one_deepest_in_the_stack_runs(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t deep = world_cframe(world, 0, 0) - 1024, high = world_end(world) - 64;
 	uint64_t outer = world_state(world, 7, high), inner = world_state(world, 7, deep);
 	uint64_t idle = world_idle_state(world, 7), theirs = world_state(world, 8, deep - 64);
