@@ -48,7 +48,7 @@ CODE_INLINE bool mix_words(struct reader reader, uint64_t first, uint64_t second
 }
 
 /* The whole rounds of 64 bytes. */
-CODE_INLINE bool hash_rounds(struct reader reader, uint64_t address, uint64_t end, uint64_t *hash)
+static inline bool hash_rounds(struct reader reader, uint64_t address, uint64_t end, uint64_t *hash)
 {
 	uint64_t lane0 = *hash, lane1 = *hash, lane2 = *hash, lane3 = *hash;
 
@@ -62,7 +62,7 @@ CODE_INLINE bool hash_rounds(struct reader reader, uint64_t address, uint64_t en
 	return true;
 }
 
-CODE_INLINE bool hash_few(struct reader reader, uint64_t address, uint64_t length, uint64_t *hash)
+static inline bool hash_few(struct reader reader, uint64_t address, uint64_t length, uint64_t *hash)
 {
 	uint64_t word = 0;
 	uint8_t byte;

@@ -48,7 +48,7 @@ static uint64_t newest_loop(const struct state_scan *scan, uint64_t state)
 	return 0;
 }
 
-static bool is_attached(const struct state_scan *scan, uint64_t state)
+bool state_holds_lock(const struct state_scan *scan, uint64_t state)
 {
 	const struct cpython_layout *layout = scan->layout;
 	uint64_t current;
@@ -66,7 +66,7 @@ static void consider(const struct state_scan *scan, uint64_t state, struct found
 
 	if (found->attached)
 		return;
-	found->attached = is_attached(scan, state);
+	found->attached = state_holds_lock(scan, state);
 	if (found->attached) {
 		found->state = state;
 		return;

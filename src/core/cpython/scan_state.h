@@ -42,6 +42,9 @@ static inline bool state_is_attached(struct reader reader, const struct cpython_
 	return load_u32(reader, state + layout->state_attached, &word) && word == STATE_ATTACHED;
 }
 
+/** state_holds_lock - does the state hold its interpreter's lock, or is it attached? */
+bool state_holds_lock(const struct state_scan *scan, uint64_t state);
+
 /**
  * state_scan - the state that runs on the thread
  * @candidate: a state to be considered with the others; 0: none. Returned if no other runs

@@ -4,28 +4,33 @@
 #include "core/cpython/walk_311.h"
 #include "core/cpython/walk_312.h"
 
-typedef enum cpython_end walk_fn(const struct cpython *cpython, uint64_t thread_state,
-				 struct walk_room *room);
+typedef size_t walk_fn(const struct cpython *cpython, uint64_t thread_state,
+		       struct cpython_frame *frames, size_t max, enum cpython_end *ret_end);
 
 /* One copy of the era's walk for each table, so that the compiler folds the table's numbers. */
-#define X(name, walk)                                                                         \
-	static enum cpython_end walk_in_##name(const struct cpython *cpython,                 \
-					       uint64_t thread_state, struct walk_room *room) \
-	{                                                                                     \
-		const struct reader reader = {.kind = READER_DIRECT};                         \
-                                                                                              \
-		return walk(reader, &cpython_layout_##name, cpython, thread_state, room);     \
+#define X(name, walk)                                                                          \
+	static size_t walk_in_##name(const struct cpython *cpython, uint64_t thread_state,     \
+				     struct cpython_frame *frames, size_t max,                 \
+				     enum cpython_end *ret_end)                                \
+	{                                                                                      \
+		const struct reader reader = {.kind = READER_DIRECT};                          \
+		struct walk_room room = {.frames = frames, .max = max};                        \
+                                                                                               \
+		*ret_end = walk(reader, &cpython_layout_##name, cpython, thread_state, &room); \
+		return room.nr_frames;                                                         \
 	}
 CPYTHON_LAYOUTS(X)
 #undef X
 
-static enum cpython_end walk_in_none(const struct cpython *cpython, uint64_t thread_state,
-				     struct walk_room *room)
+static size_t walk_in_none(const struct cpython *cpython, uint64_t thread_state,
+			   struct cpython_frame *frames, size_t max, enum cpython_end *ret_end)
 {
 	(void)cpython;
 	(void)thread_state;
-	(void)room;
-	return CPYTHON_END_ROOT;
+	(void)frames;
+	(void)max;
+	*ret_end = CPYTHON_END_ROOT;
+	return 0;
 }
 
 size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,
@@ -36,10 +41,7 @@ size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,
 							   CPYTHON_LAYOUTS(X)
 #undef X
 	};
-	struct walk_room room = {.frames = frames, .max = max};
+	uint32_t layout = thread_state ? cpython->layout : CPYTHON_LAYOUT_NONE;
 
-	*ret_end = CPYTHON_END_ROOT;
-	if (thread_state)
-		*ret_end = walks[cpython->layout](cpython, thread_state, &room);
-	return room.nr_frames;
+	return walks[layout](cpython, thread_state, frames, max, ret_end);
 }

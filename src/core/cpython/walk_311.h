@@ -127,6 +127,7 @@ WALK_INLINE enum cpython_end walk_311_from(struct reader reader,
 		return CPYTHON_END_ROOT;
 	if (!frame || !load_u64(reader, before + layout->cframe_frame, &room->before))
 		return CPYTHON_END_UNREADABLE;
+	walk_fetch_below(reader, frame);
 	return walk_311_checked(reader, layout, cpython, room,
 				walk_311_chain(reader, layout, frame, room));
 }

@@ -295,6 +295,7 @@ WALK_INLINE enum cpython_end walk_312(struct reader reader, const struct cpython
 
 	if (!walk_312_newest(reader, layout, thread_state, room, &frame))
 		return CPYTHON_END_UNREADABLE;
+	walk_fetch_below(reader, frame);
 	end = walk_312_chain(reader, layout, frame, room, &ends);
 	if (room->torn || !walk_312_is_linked(reader, layout, thread_state, room, &ends)) {
 		room->nr_frames = 0;

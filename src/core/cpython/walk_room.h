@@ -35,4 +35,11 @@ WALK_INLINE void walk_fetch(struct reader reader, uint64_t address, unsigned int
 		__builtin_prefetch((const void *)(uintptr_t)(address + line * CACHE_LINE_BYTES));
 }
 
+/* Frames lie one behind the other: those of the callers in the page before, if not in this one. */
+WALK_INLINE void walk_fetch_below(struct reader reader, uint64_t frame)
+{
+	if (reader.kind == READER_BLOCKS)
+		load_blocks_want(reader.blocks, frame - LOAD_BLOCK_BYTES);
+}
+
 #endif
