@@ -80,6 +80,33 @@ struct cpython_code {
  */
 int cpython_find(struct cpython *ret_cpython, struct errbuf *err);
 
+/* Where the search for an interpreter that is loaded later stands: in the loader's list. */
+struct cpython_late {
+	uint64_t r_debug;   /* the loader's; 0: there is no search */
+	uint64_t seen;	    /* the last object that was looked at */
+	uint64_t waits_for; /* holds an interpreter that has not begun; 0: none */
+	uint32_t busy;
+};
+
+enum cpython_late_found {
+	CPYTHON_LATE_NONE,
+	CPYTHON_LATE_READABLE,
+	CPYTHON_LATE_UNREADABLE, /* of a version or build that nobody taught */
+};
+
+/** cpython_late_begin - search from now on. After cpython_find() found none. Not signal-safe. */
+void cpython_late_begin(struct cpython_late *late);
+
+/**
+ * cpython_late_look - was an interpreter loaded since, also by dlopen(RTLD_LOCAL)?
+ * @cpython: filled when it says CPYTHON_LATE_READABLE, the layout last and with release: other
+ * threads read the layout with acquire. Nothing but layout 0 before.
+ * Says so once; from then on CPYTHON_LATE_NONE. Costs three loads while the loader has loaded
+ * nothing new; else some 100 loads for each new object, at most 16 a call. The loads are guarded.
+ * Signal-safe, from any thread.
+ */
+enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpython *cpython);
+
 /**
  * cpython_thread_state - address of the calling thread's running thread state
  * @tid: the calling thread's id

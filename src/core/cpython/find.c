@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding the interpreter by its dynamic symbols: in the executable or in a libpython that was
- * loaded globally. Called before the interpreter is initialized, so the checks are of what stands
- * in its data from the start: the version, the sizes of the types that the walk reads, and from
- * 3.13 on the offsets that the interpreter itself states. A build with other structures
- * (Py_TRACE_REFS) has other sizes.
+ * Finding the interpreter by its dynamic symbols: at the start in the executable and what was
+ * loaded with it, later in each object that the loader has added (an embedding program may load
+ * libpython, and for itself alone). At the start the interpreter is not yet initialized, so the
+ * checks are of what stands in its data from the start: the version, the sizes of the types that
+ * the walk reads, and from 3.13 on the offsets that the interpreter itself states. A build with
+ * other structures (Py_TRACE_REFS) has other sizes.
  */
 #include "core/cpython/cpython.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "core/cpython/layouts.h"
+#include "core/cpython/loaded.h"
 #include "core/cpython/thread_local.h"
 #include "core/cpython/walk_room.h"
 
@@ -23,9 +25,12 @@
 
 static const struct reader here = {.kind = READER_DIRECT};
 
-static uint64_t symbol(const char *name)
+#define OBJECTS_A_LOOK 16 /* of the loader's list, each some 100 loads: 20 us at most */
+
+/* @object: the loader's, or 0 for all that were loaded globally, which is not signal-safe. */
+static uint64_t symbol(uint64_t object, const char *name)
 {
-	return (uintptr_t)dlsym(RTLD_DEFAULT, name);
+	return object ? loaded_symbol(here, object, name) : (uintptr_t)dlsym(RTLD_DEFAULT, name);
 }
 
 /* Does this interpreter say where its fields are? And is it free-threaded? */
@@ -162,39 +167,118 @@ static int check(struct cpython *found, struct errbuf *err)
 }
 
 /* What is not found here is searched at every tick (thread_state.c). */
-static void find_variables(struct cpython *found)
+static void find_variables(struct cpython *found, uint64_t object)
 {
-	uint64_t current = symbol("PyThreadState_GetUnchecked"); /* new in 3.13 */
-	uint64_t last = symbol("PyGILState_GetThisThreadState");
+	uint64_t current = symbol(object, "PyThreadState_GetUnchecked"); /* new in 3.13 */
+	uint64_t last = symbol(object, "PyGILState_GetThisThreadState");
 
 	if (!current)
-		current = symbol("_PyThreadState_UncheckedGet");
+		current = symbol(object, "_PyThreadState_UncheckedGet");
 	if (current)
 		thread_local_decode(here, current, &found->current_state);
 	if (last && !cpython_layout_at(found->layout)->runtime_key)
 		thread_local_decode(here, last, &found->last_state);
 }
 
-int cpython_find(struct cpython *ret_cpython, struct errbuf *err)
+static int find_in(uint64_t object, struct cpython *ret_cpython, struct errbuf *err)
 {
-	uint64_t version = symbol("Py_Version"); /* new in 3.11 */
+	uint64_t version = symbol(object, "Py_Version"); /* new in 3.11 */
 	int rc;
 
 	memset(ret_cpython, 0, sizeof(*ret_cpython));
-	ret_cpython->runtime = symbol("_PyRuntime");
-	if (!ret_cpython->runtime && !symbol("Py_IsInitialized"))
+	ret_cpython->runtime = symbol(object, "_PyRuntime");
+	if (!ret_cpython->runtime && !symbol(object, "Py_IsInitialized"))
 		return errbuf_set(err, -ENOENT, "There is no CPython in this process");
-	if (!ret_cpython->runtime || !version)
+	if (!ret_cpython->runtime || !version ||
+	    !load_u32(here, version, &ret_cpython->version /* unsigned long, little endian */))
 		return errbuf_set(err, -ENOTSUP,
 				  "The frames of this CPython cannot be read: it is older than "
 				  "3.11");
-	memcpy(&ret_cpython->version, (const void *)(uintptr_t)version,
-	       sizeof(ret_cpython->version) /* unsigned long, little endian */);
-	ret_cpython->code_type = symbol("PyCode_Type");
-	ret_cpython->string_type = symbol("PyUnicode_Type");
-	ret_cpython->bytes_type = symbol("PyBytes_Type");
+	ret_cpython->code_type = symbol(object, "PyCode_Type");
+	ret_cpython->string_type = symbol(object, "PyUnicode_Type");
+	ret_cpython->bytes_type = symbol(object, "PyBytes_Type");
 	rc = check(ret_cpython, err);
 	if (!rc && !cpython_layout_at(ret_cpython->layout)->runtime_current_state)
-		find_variables(ret_cpython);
+		find_variables(ret_cpython, object);
 	return rc;
+}
+
+int cpython_find(struct cpython *ret_cpython, struct errbuf *err)
+{
+	return find_in(0, ret_cpython, err);
+}
+
+void cpython_late_begin(struct cpython_late *late)
+{
+	*late = (struct cpython_late){.r_debug = (uintptr_t)dlsym(RTLD_DEFAULT, "_r_debug")};
+}
+
+/* Has the interpreter begun? Its library is then loaded in whole: relocated. */
+static bool has_begun(const struct cpython *found)
+{
+	uint64_t main_interpreter;
+
+	return load_u64(here,
+			found->runtime + cpython_layout_at(found->layout)->runtime_main_interpreter,
+			&main_interpreter) &&
+	       main_interpreter;
+}
+
+/* Other threads read @cpython meanwhile: its layout last. */
+static void publish(struct cpython *cpython, const struct cpython *found)
+{
+	struct cpython hidden = *found;
+
+	hidden.layout = CPYTHON_LAYOUT_NONE;
+	*cpython = hidden;
+	__atomic_store_n(&cpython->layout, found->layout, __ATOMIC_RELEASE);
+}
+
+static enum cpython_late_found look_in(struct cpython_late *late, uint64_t object,
+				       struct cpython *cpython)
+{
+	struct cpython found;
+	int rc = find_in(object, &found, NULL);
+
+	if (rc == -ENOENT)
+		return CPYTHON_LATE_NONE;
+	if (rc)
+		return CPYTHON_LATE_UNREADABLE;
+	if (!has_begun(&found)) {
+		late->waits_for = object;
+		return CPYTHON_LATE_NONE;
+	}
+	publish(cpython, &found);
+	return CPYTHON_LATE_READABLE;
+}
+
+static enum cpython_late_found look(struct cpython_late *late, struct cpython *cpython)
+{
+	enum cpython_late_found found = CPYTHON_LATE_NONE;
+	uint64_t next = late->waits_for;
+
+	late->waits_for = 0;
+	if (next)
+		return look_in(late, next, cpython);
+	for (unsigned int i = 0; i < OBJECTS_A_LOOK && !found && !late->waits_for; i++) {
+		if (!late->seen || !loaded_next(here, late->r_debug, late->seen, &next))
+			next = loaded_first(here, late->r_debug);
+		if (!next)
+			break;
+		found = look_in(late, next, cpython);
+		late->seen = next;
+	}
+	return found;
+}
+
+enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpython *cpython)
+{
+	enum cpython_late_found found;
+
+	if (!late->r_debug || __atomic_exchange_n(&late->busy, 1, __ATOMIC_ACQUIRE))
+		return CPYTHON_LATE_NONE;
+	found = look(late, cpython);
+	if (!found) /* else nobody looks again */
+		__atomic_store_n(&late->busy, 0, __ATOMIC_RELEASE);
+	return found;
 }
