@@ -62,7 +62,7 @@ def test_wall__shares_of_running_and_waiting_are_right_and_sum_to_the_life(recor
     states, life = main["states"], truth["wall_ns"]
     # The start-up is there as well; what is stated is the program's own.
     running = states.get("running", 0) + states.get("gil", 0)
-    assert share_at(document, "mixed") == pytest.approx(1.8e9, rel=0.1)
+    assert share_at(document, "mixed") == pytest.approx(1.8e9, rel=0.15)
     assert 1.0e9 < running < 1.6e9
     assert sum(states.values()) == pytest.approx(life, rel=0.15)
     # To the nanosecond but for the ends: CPU time and waits are all of the life.
@@ -78,6 +78,11 @@ def test_wall__a_hung_worker_is_there_when_the_program_is_killed(record, report,
 
 
 def test_wall__waits_for_the_interpreter_lock_are_told_apart(record, report, python):
+    asked = subprocess.run([python, "-c", "import sysconfig as s; "
+                            "print(s.get_config_var('Py_GIL_DISABLED'))"],
+                           capture_output=True, text=True, check=True)
+    if asked.stdout.strip() == "1":
+        pytest.skip("no interpreter lock")
     document, truth, directory = wall(record, report, python, "gil", "2")
     states = {row["state"]: row["count"] for row in document["states"]}
     # One of three has the lock; the two others wait for it, or for a CPU when they get it.
@@ -100,7 +105,7 @@ def test_wall__many_threads_are_seen_within_the_readers_share(record, report, py
     assert waits["waited_ns"] > 0.9 * 100 * life
     # Not every wait is looked at; those that are stand for all.
     estimated = sum(row["count"] for row in document["states"] if row["state"] == "waiting")
-    assert estimated == pytest.approx(waits["waited_ns"], rel=0.15)
+    assert estimated == pytest.approx(waits["waited_ns"], rel=5 / waits["seen"] ** 0.5)
     workers = [thread for thread in document["threads"] if thread["tid"] != thread["pid"]]
     assert len(workers) == 100
     assert all(0.8 * life < thread["waited_ns"] < 1.1 * life for thread in workers)
@@ -170,10 +175,10 @@ def test_gil__keeps_only_samples_with_the_lock(record, report, python):
     document = report(directory)
     by_file = {row["name"]: row["self"] for row in document["functions"]
                if row["file"] == "<string>"}
-    assert by_file["<module>"] > 50
+    assert by_file["<module>"] > 20
     assert by_file.get("native", 0) < 0.2 * by_file["<module>"]
     assert [row["state"] for row in document["states"]] == ["gil"]
     assert any("--gil" in notice for notice in document["notices"])
     done, directory = record([python, "-c", program], "-e", "cpu-time", name="all")
     states = {row["state"]: row["samples"] for row in report(directory)["states"]}
-    assert states["gil"] > 50 and states["running"] > 50
+    assert states["gil"] > 20 and states["running"] > 20

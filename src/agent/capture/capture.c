@@ -16,6 +16,7 @@
  */
 #include "agent/capture/capture.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "agent/capture/python_stack.h"
@@ -28,6 +29,34 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* For stacks that are read from outside. Where its lock lies is not known of one found so late. */
+static void tell_interpreter(struct capture *capture)
+{
+	struct memory_interpreter *told = &capture->memory.header->interpreter;
+
+	memcpy(told->cpython, &capture->cpython, sizeof(capture->cpython));
+	atomic_store_explicit(&told->known, 1, memory_order_release);
+}
+
+/* Is there an interpreter to be read? One that was loaded meanwhile is found here. */
+static bool has_interpreter(struct capture *capture, const struct tick *tick)
+{
+	if (__atomic_load_n(&capture->cpython.layout, __ATOMIC_ACQUIRE))
+		return true;
+	if (tick->faults_blocked)
+		return false;
+	switch (cpython_late_look(&capture->late, &capture->cpython)) {
+	case CPYTHON_LATE_READABLE:
+		tell_interpreter(capture);
+		return true;
+	case CPYTHON_LATE_UNREADABLE:
+		capture->no_interpreter = 1;
+		return false;
+	default:
+		return false;
+	}
+}
+
 /* Returns false: the table is full. */
 static bool python_chain(struct capture *capture, struct slot *slot, const struct tick *tick,
 			 struct python_chain *ret_chain)
@@ -38,7 +67,7 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 	bool holds_lock;
 
 	slot->holds_lock = 0;
-	if (!capture->cpython.layout) {
+	if (!has_interpreter(capture, tick)) {
 		if (capture->no_interpreter)
 			ret_chain->degraded = 1u << DEGRADED_NO_INTERPRETER;
 		return true;

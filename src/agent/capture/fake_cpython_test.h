@@ -31,7 +31,10 @@ struct fake_cpython {
 	struct fake_code codes[FAKE_CODES];
 	void (*during_walk)(void); /* called in the walk, once */
 
+	enum cpython_late_found late_found;
+
 	/* what was asked */
+	unsigned int late_looks;
 	uint32_t tid;
 	unsigned int calls; /* of any function */
 	unsigned int reads; /* of code objects */

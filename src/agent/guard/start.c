@@ -47,6 +47,8 @@ static void find_interpreter(struct capture *capture, struct handshake_hello *he
 	int r = cpython_find(&capture->cpython, &err);
 	ssize_t n;
 
+	if (r == -ENOENT)
+		cpython_late_begin(&capture->late);
 	hello->interpreter = INTERPRETER_NONE;
 	if (r == 0)
 		hello->interpreter = INTERPRETER_READ;
@@ -120,7 +122,6 @@ static void tell_interpreter(const struct cpython *cpython, struct memory_interp
 	struct cpython copy = *cpython;
 
 	_Static_assert(sizeof(copy) <= sizeof(told->cpython), "there is room");
-	copy.layout = NULL; /* a pointer of ours */
 	told->runtime_bytes = cpython_runtime_bytes(cpython);
 	memcpy(told->cpython, &copy, sizeof(copy));
 	atomic_store_explicit(&told->known, 1, memory_order_release);

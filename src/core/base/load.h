@@ -12,8 +12,8 @@
  *                  the load return false. The section holds pairs of 32-bit offsets relative to
  *                  themselves: faulting instruction, recovery. (The idea is the kernel's
  *                  exception table, Documentation/arch/x86/exception-tables.rst.)
- *   READER_REMOTE  another process, by process_vm_readv(): a system call a load, or, where `pages`
- *                  is given, one for each page that is met.
+ *   READER_REMOTE  another process, by process_vm_readv().
+ *   READER_BLOCKS  another process, a page at a time, each page once: load_blocks.h.
  *
  * load_recover() is what the fault handler calls.
  */
@@ -28,14 +28,15 @@
 enum reader_kind {
 	READER_DIRECT,
 	READER_REMOTE,
+	READER_BLOCKS,
 };
 
-struct load_pages;
+struct load_blocks; /* load_blocks.h */
 
 struct reader {
 	enum reader_kind kind;
-	pid_t pid;		  /* READER_REMOTE */
-	struct load_pages *pages; /* READER_REMOTE: what was read before; NULL: nothing is kept */
+	pid_t pid;		    /* READER_REMOTE */
+	struct load_blocks *blocks; /* READER_BLOCKS */
 };
 
 /**
@@ -48,37 +49,14 @@ uintptr_t load_recover(uintptr_t pc);
 /** load_remote - READER_REMOTE's way. Returns false if not all of @length could be read. */
 bool load_remote(pid_t pid, uint64_t address, void *to, size_t length);
 
-/*
- * Pages of another process as they were at their first load since load_pages_clear(). What is read
- * through them is of one moment only if the other process stood still: who cares checks that.
- */
-#define LOAD_PAGE_BYTES	 4096
-#define LOAD_PAGES_NAMED 32
-#define LOAD_PAGES	 256 /* kept; the page number chooses the place, the last one stays */
-struct load_pages {
-	uint64_t keys[LOAD_PAGES]; /* page number + 1; 0: empty */
-	uint32_t nr_loaded;	   /* entries of @loaded, of which only the first are kept */
-	uint64_t loaded[LOAD_PAGES_NAMED]; /* page numbers, as they were met since the clearing */
-	uint8_t bytes[LOAD_PAGES][LOAD_PAGE_BYTES];
-};
+/** load_from_blocks - READER_BLOCKS's way. Returns false if not all of @length could be read. */
+bool load_from_blocks(struct load_blocks *blocks, uint64_t address, void *to, size_t length);
 
-/** load_pages_clear - forget what was read */
-void load_pages_clear(struct load_pages *pages);
-
-/**
- * load_pages_fetch - read pages that will be needed, by one system call
- * @numbers: at most LOAD_PAGES_NAMED of them, say those that a former reading loaded
- * What cannot be read is left for load_paged() to try.
- */
-void load_pages_fetch(struct load_pages *pages, pid_t pid, const uint64_t *numbers, size_t nr);
-
-/** load_paged - any @length, across pages; false if not all of it could be read */
-bool load_paged(struct load_pages *pages, pid_t pid, uint64_t address, void *to, size_t length);
-
-static inline bool load_other(struct reader reader, uint64_t address, void *to, size_t length)
+/** load_elsewhere - the ways that are no single instruction */
+static inline bool load_elsewhere(struct reader reader, uint64_t address, void *to, size_t length)
 {
-	return reader.pages ? load_paged(reader.pages, reader.pid, address, to, length)
-			    : load_remote(reader.pid, address, to, length);
+	return reader.kind == READER_REMOTE ? load_remote(reader.pid, address, to, length)
+					    : load_from_blocks(reader.blocks, address, to, length);
 }
 
 #if defined(__x86_64__)
@@ -148,21 +126,21 @@ static inline __attribute__((always_inline)) bool load_u64(struct reader reader,
 							   uint64_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint64_t(address, to)
-					    : load_other(reader, address, to, sizeof(*to));
+					    : load_elsewhere(reader, address, to, sizeof(*to));
 }
 
 static inline __attribute__((always_inline)) bool load_u32(struct reader reader, uint64_t address,
 							   uint32_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint32_t(address, to)
-					    : load_other(reader, address, to, sizeof(*to));
+					    : load_elsewhere(reader, address, to, sizeof(*to));
 }
 
 static inline __attribute__((always_inline)) bool load_u8(struct reader reader, uint64_t address,
 							  uint8_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint8_t(address, to)
-					    : load_other(reader, address, to, sizeof(*to));
+					    : load_elsewhere(reader, address, to, sizeof(*to));
 }
 
 #endif

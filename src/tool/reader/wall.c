@@ -58,8 +58,8 @@ struct waiter {
 	bool looked; /* in this wait; the rest is of that look */
 	enum wait_kind kind;
 	uint32_t python;
-	double chance; /* of a look, then */
-	struct stack_memo memo;
+	double chance;	       /* of a look, then */
+	uint64_t state;	       /* the interpreter's, as last found */
 	uint64_t turns, round; /* polled: on a CPU, at the last glance; that glance */
 };
 
@@ -255,14 +255,14 @@ static void find_interpreter(struct wall *wall)
 	wall->lock = (struct lock_place){wall->stack->cpython.runtime, interpreter->runtime_bytes};
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct waiter *waiter = wall->buckets[i]; waiter; waiter = waiter->next)
-			waiter->memo = (struct stack_memo){0};
+			waiter->state = 0;
 }
 
 static enum wait_kind kind_of(struct wall *wall, const struct waiter *waiter)
 {
 	if (waiter->preempted)
 		return WAIT_RUNNABLE;
-	if (waiter->memo.state && stack_lock_is_held(wall->stack) &&
+	if (waiter->state &&
 	    wait_kind_read(wall->order.pid, waiter->totals.tid, &wall->lock) == STANCE_LOCK)
 		return WAIT_LOCK;
 	return WAIT_OTHER;
@@ -290,7 +290,7 @@ static void look(struct wall *wall, struct waiter *waiter)
 {
 	enum wait_kind kind;
 	uint32_t node;
-	int code = stack_read(wall->stack, waiter->totals.tid, &waiter->memo);
+	int code = stack_read(wall->stack, wall->order.memory, waiter->totals.tid, &waiter->state);
 
 	if (code) {
 		refuse(wall, waiter);
@@ -337,6 +337,8 @@ static void choose_chance(struct wall *wall, size_t nr_candidates)
 	double budget = WALL_SHARE * wall->interval_ns - wall->take_ns;
 	double looks = budget > 0 ? budget / wall->look_ns : 0, chance = 1;
 
+	if (looks < 1)
+		looks = 1; /* glances become rarer instead: wall_glance() */
 	if ((double)nr_candidates > looks)
 		chance = looks / (double)nr_candidates;
 	if (chance < wall->chance)
