@@ -41,11 +41,11 @@
 #include "tool/reader/switches.h"
 #include "tool/reader/wait_kind.h"
 
-#define WALL_SHARE     0.007 /* of a CPU, at most, for glances */
+#define WALL_SHARE     0.005 /* of a CPU, at most, for glances */
 #define JITTER	       0.25  /* of a period, to both sides */
 #define CHANCE_LEAST   0.002
 #define SMOOTHING      0.1     /* of costs and chances, for each glance */
-#define LOOK_COST_NS   30000.0 /* first guess */
+#define LOOK_COST_NS   60000.0 /* first guess */
 #define BUCKETS	       1024
 #define REFUSED_IN_ROW 16 /* looks, after which a process is not readable */
 
