@@ -67,12 +67,14 @@ static void take_sample(struct capture *capture, struct slot *slot, const struct
 			slot_degrade(slot, reason);
 }
 
-/* The first tick of a slot is never too soon; a refused one does not put off the next. */
+/* The first tick of an event is never too soon; a refused one does not put off the next. */
 static bool too_soon(const struct capture *capture, const struct slot *slot,
 		     const struct tick *tick)
 {
-	return slot->last_tick_ns != 0 &&
-	       tick->time_ns - slot->last_tick_ns < capture->memory.header->handler_min_gap_ns;
+	const struct memory_event *event = &capture->memory.header->events[tick->event];
+	uint64_t last_ns = slot->last_tick_ns[tick->event];
+
+	return last_ns != 0 && tick->time_ns - last_ns < event->handler_min_gap_ns;
 }
 
 void capture_tick(struct capture *capture, struct slot *slot, const struct tick *tick)
@@ -92,7 +94,7 @@ void capture_tick(struct capture *capture, struct slot *slot, const struct tick 
 	if (too_soon(capture, slot, tick)) {
 		slot_lose(slot, LOSS_THROTTLED, 1);
 	} else {
-		slot->last_tick_ns = tick->time_ns;
+		slot->last_tick_ns[tick->event] = tick->time_ns;
 		take_sample(capture, slot, tick);
 	}
 	end_ns = now_ns();

@@ -59,10 +59,11 @@ struct memory_sizes {
 
 /* One event of the recording, as agents need to know it. */
 struct memory_event {
-	uint64_t period;    /* events per sample; ns for time */
-	uint32_t trigger;   /* enum trigger */
-	uint32_t inherited; /* 1: one event for all threads; nothing is armed per thread */
-	char name[32];
+	uint64_t period;	     /* events per sample; ns for time */
+	uint32_t trigger;	     /* enum trigger */
+	uint32_t inherited;	     /* 1: one event for all threads; nothing is armed per thread */
+	uint64_t handler_min_gap_ns; /* rate limit: a tick sooner after the last one is a loss */
+	char name[EVENT_NAME_BYTES];
 };
 
 struct memory_header {
@@ -77,8 +78,7 @@ struct memory_header {
 	uint32_t nr_events;
 	uint32_t tick_ns; /* the scheduler's tick: the shortest interval of a CPU timer */
 	struct memory_event events[EVENTS_MAX];
-	uint64_t handler_min_gap_ns; /* rate limit: a tick sooner after the last one is a loss */
-	uint32_t root_pid;	     /* the process that is recorded */
+	uint32_t root_pid; /* the process that is recorded */
 	uint32_t pad;
 
 	/* Each line below is written by many; the recorder's words apart from the agents'. */
@@ -154,7 +154,7 @@ struct slot {
 	uint32_t program_blocks; /* signals kept out of its mask: agent/guard/agent.h */
 	uint64_t lost_before;	 /* losses of the slot's earlier threads */
 	uint64_t last_ns;	 /* time of the last event of this stream; survives reuse */
-	uint64_t last_tick_ns;
+	uint64_t last_tick_ns[EVENTS_MAX];	/* of each event: for its rate limit */
 	uint64_t start_ns, end_ns;		/* MONOTONIC; end_ns 0 while it lives */
 	uint64_t cpu_ns;			/* exact CPU time of the thread, at its end */
 	uint64_t voluntary_switches;		/* at its end */

@@ -53,7 +53,7 @@ static void clear_slot(struct slot *slot)
 	slot->pid = slot->tid = 0;
 	slot->program_blocks = 0;
 	slot->previous_depth = 0;
-	slot->last_tick_ns = 0;
+	memset(slot->last_tick_ns, 0, sizeof(slot->last_tick_ns));
 	slot->start_ns = slot->end_ns = 0;
 	slot->cpu_ns = slot->voluntary_switches = 0;
 	slot->heartbeat_seen = 0;

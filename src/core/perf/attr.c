@@ -19,6 +19,7 @@ void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_
 	ret_attr->size = sizeof(*ret_attr);
 	ret_attr->type = kind->type;
 	ret_attr->config = kind->config;
+	ret_attr->bp_type = kind->bp_type;
 	ret_attr->config1 = kind->config1;
 	ret_attr->config2 = kind->config2;
 	ret_attr->sample_period = sampling->first_period;

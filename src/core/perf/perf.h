@@ -3,7 +3,8 @@
  * Perf events and timers: opening them, what this machine allows, errno to a sentence.
  *
  * attr.c      the attributes of a sampling event
- * open.c      opening one for a thread, and why that failed
+ * open.c      opening one for a thread
+ * explain.c   why that failed
  * probe.c     what this machine and this user may do
  *
  * Which event is meant is a `struct perf_kind`; names are tool/events' matter.
@@ -24,6 +25,7 @@ struct perf_kind {
 	uint32_t type;
 	bool exclude_user;
 	bool exclude_kernel;
+	uint32_t bp_type; /* of breakpoints, whose address and length are config1 and config2 */
 	uint64_t config, config1, config2;
 };
 
@@ -64,7 +66,7 @@ int perf_disable(int fd);
 int perf_count(int fd, uint64_t *ret_count);
 
 /**
- * perf_explain - one sentence on why perf_open_sampling() failed, with the knob
+ * perf_explain - one sentence on why perf_open_sampling() failed, with what changes it
  * @code: the negative errno; @event: the event's name
  * Returns @code.
  */
@@ -74,10 +76,13 @@ int perf_explain(int code, const char *event, struct errbuf *err);
 int perf_paranoid(void);
 
 /**
- * perf_allowed - can @kind be sampled by this process?
+ * perf_allowed_by - can @kind be sampled by this process, its overflows delivered that way?
  * Opens it for the caller and closes it. With the kernel's side refused, tries without it and
  * then sets kind->exclude_kernel. Returns 0 or the negative errno of perf_open_sampling().
  */
+int perf_allowed_by(struct perf_kind *kind, enum perf_delivery delivery);
+
+/** perf_allowed - the same by SIGTRAP */
 int perf_allowed(struct perf_kind *kind);
 
 /* What a child process saw when it sampled its own page faults by SIGTRAP. */
@@ -90,6 +95,14 @@ enum perf_sigtrap {
 
 /** perf_probe_sigtrap - try it in a child process (about 1 ms). Never by kernel version. */
 enum perf_sigtrap perf_probe_sigtrap(void);
+
+/**
+ * perf_probe_calls - does an overflow at the entry of a system call leave the call alone?
+ * @sleep_tracepoint: the number of the tracepoint syscalls:sys_enter_clock_nanosleep
+ * Tried in a child process, which sleeps 2 ms: on kernels that signal from an interrupt the sleep
+ * ends early with EINTR. Returns 0; -EINTR: calls are broken off; else why it could not be tried.
+ */
+int perf_probe_calls(uint64_t sleep_tracepoint);
 
 /** perf_probe_cpu_timer - may this process make a CPU-time timer? 0 or a negative errno */
 int perf_probe_cpu_timer(void);

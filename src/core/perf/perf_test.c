@@ -41,9 +41,14 @@ static void test_explain__names_the_knob(void **state)
 		int code;
 		const char *word;
 	} cases[] = {
-		{-EPERM, "seccomp"},	 {-ENOSYS, "seccomp"}, {-ENOENT, "no PMU"},
-		{-EOPNOTSUPP, "no PMU"}, {-EMFILE, "ulimit"},  {-EACCES, "perf_event_paranoid"},
-		{-EINVAL, "5.13"},	 {-ESRCH, "gone"},     {-E2BIG, "errno 7"},
+		{-EPERM, "seccomp"},	  {-ENOSYS, "seccomp"},
+		{-ENOENT, "no PMU"},	  {-EOPNOTSUPP, "no PMU"},
+		{-ENODEV, "no PMU"},	  {-EMFILE, "ulimit"},
+		{-ENFILE, "fs.file-max"}, {-EACCES, "perf_event_paranoid"},
+		{-EINVAL, "5.13"},	  {-ESRCH, "gone"},
+		{-E2BIG, "5.13"},	  {-EAGAIN, "perf_event_mlock_kb"},
+		{-ENOMEM, "ulimit"},	  {-EBUSY, "nmi_watchdog"},
+		{-ENOSPC, "breakpoints"}, {-ENOTTY, "errno 25"},
 	};
 	struct errbuf err;
 
@@ -52,6 +57,7 @@ static void test_explain__names_the_knob(void **state)
 		assert_int_equal(perf_explain(cases[i].code, "cycles", &err), cases[i].code);
 		assert_non_null(strstr(err.text, cases[i].word));
 		assert_non_null(strstr(err.text, "cycles"));
+		assert_non_null(strchr(err.text, ';')); /* what changes it */
 	}
 }
 
