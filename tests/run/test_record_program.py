@@ -92,7 +92,7 @@ def test_record__a_command_not_found_leaves_the_former_recording(record):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["record"], ["record", "--"], ["record", "-e", "cpu-time", "-e", "cycles", "--", "true"],
+    ["record"], ["record", "--"], ["record", "-e", "cpu-time", "-e", "cpu-time", "--", "true"],
     ["record", "-c", "5", "-F", "5", "--", "true"], ["record", "-e", "bogus", "--", "true"],
     ["record", "-e", "context-switches", "--", "true"], ["record", "--memory", "1M", "--", "true"],
     ["record", "-e", "page-faults", "-F", "9", "--", "true"],

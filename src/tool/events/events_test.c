@@ -3,25 +3,122 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
 #include "tool/events/events.h"
+#include "tool/events/pmu.h"
+#include "tool/events/tracepoint.h"
 
 #define TICK_NS 4000000
 
 static struct event_choice choice;
 static struct errbuf err;
 
-static int choose(const char *name, uint64_t period, uint64_t frequency)
+/* A machine as a test wants it: what opening says by kind of event and by delivery. */
+static struct {
+	int pmu[2], software[2], tracepoint; /* by enum perf_delivery */
+	int timer, calls;
+	bool no_kernel; /* the kernel's side is refused */
+	enum perf_sigtrap sigtrap;
+	unsigned int probes;
+} world;
+
+static int world_allowed(struct perf_kind *kind, enum perf_delivery delivery)
 {
-	struct event_request request = {.name = name, .period = period, .frequency = frequency};
+	int code = kind->type == PERF_TYPE_SOFTWARE	? world.software[delivery]
+		   : kind->type == PERF_TYPE_TRACEPOINT ? world.tracepoint
+							: world.pmu[delivery];
+
+	if (!code && world.no_kernel)
+		kind->exclude_kernel = true;
+	return code;
+}
+
+static enum perf_sigtrap world_sigtrap(void)
+{
+	world.probes++;
+	return world.sigtrap;
+}
+
+static int world_calls(struct errbuf *ret_cause)
+{
+	return world.calls ? errbuf_set(ret_cause, world.calls, "calls are broken off") : 0;
+}
+
+static int world_timer(void)
+{
+	return world.timer;
+}
+
+static struct event_machine world_machine(void)
+{
+	return (struct event_machine){.tick_ns = TICK_NS,
+				      .allowed = world_allowed,
+				      .sigtrap = world_sigtrap,
+				      .calls = world_calls,
+				      .cpu_timer = world_timer};
+}
+
+/* Everything works. */
+static int world_reset(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.sigtrap = PERF_SIGTRAP_WORKS;
+	return 0;
+}
+
+/* A virtual machine: no PMU. */
+static void world_without_pmu(void)
+{
+	world_reset(NULL);
+	world.pmu[PERF_BY_SIGTRAP] = world.pmu[PERF_BY_SIGNAL] = -ENOENT;
+}
+
+/* A container: perf_event_open is forbidden. */
+static void world_without_perf(int code)
+{
+	world_reset(NULL);
+	for (int delivery = 0; delivery < 2; delivery++)
+		world.pmu[delivery] = world.software[delivery] = code;
+}
+
+static int choose_request(struct event_request request)
+{
+	struct event_machine machine = world_machine();
 
 	memset(&choice, 0, sizeof(choice));
 	memset(&err, 0, sizeof(err));
-	return event_choose(&request, TICK_NS, &choice, &err);
+	return event_choose(&request, &machine, &choice, &err);
+}
+
+static int choose(const char *name, uint64_t period, uint64_t frequency)
+{
+	return choose_request(
+		(struct event_request){.name = name, .period = period, .frequency = frequency});
+}
+
+static int choose_by(const char *name, const char *how)
+{
+	struct event_request request = {.name = name};
+
+	assert_int_equal(event_trigger_parse(how, &request, &err), 0);
+	return choose_request(request);
+}
+
+static bool headed(const char *word)
+{
+	for (unsigned int i = 0; i < choice.nr_headlines; i++) {
+		if (strstr(choice.headlines[i], word))
+			return true;
+	}
+	return false;
 }
 
 static bool noted(const char *word)
@@ -68,8 +165,10 @@ static void test_encode__knows_perf_names_and_modifiers(void **state)
 
 static void test_encode__refuses_what_waiting_threads_do(void **state)
 {
-	static const char *const names[] = {"context-switches", "cs", "cpu-migrations",
-					    "sched:sched_switch", "syscalls:sys_enter_read"};
+	static const char *const names[] = {"context-switches",	    "cs",
+					    "cpu-migrations",	    "sched:sched_switch",
+					    "sched:sched_waking:u", "syscalls:sys_exit_read",
+					    "raw_syscalls:sys_exit"};
 	struct perf_kind kind;
 	bool clock;
 
@@ -77,6 +176,169 @@ static void test_encode__refuses_what_waiting_threads_do(void **state)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		assert_int_equal(event_encode(names[i], &kind, &clock, &err), -ENOTSUP);
 		assert_non_null(strstr(err.text, "wait"));
+		assert_non_null(strstr(err.text, "--wall"));
+	}
+}
+
+static void test_encode__raw_codes_are_the_processors(void **state)
+{
+	struct perf_kind kind;
+	bool clock = true;
+
+	(void)state;
+	assert_int_equal(event_encode("r01c2", &kind, &clock, &err), 0);
+	assert_int_equal(kind.type, PERF_TYPE_RAW);
+	assert_int_equal(kind.config, 0x1c2);
+	assert_false(kind.exclude_kernel || kind.exclude_user || clock);
+	assert_int_equal(event_encode("rC2:u", &kind, &clock, &err), 0);
+	assert_int_equal(kind.config, 0xc2);
+	assert_true(kind.exclude_kernel);
+	assert_int_equal(event_encode("r", &kind, &clock, &err), -ENOENT);
+	assert_int_equal(event_encode("r11112222333344445", &kind, &clock, &err), -ENOENT);
+}
+
+static void test_encode__breakpoints_as_perf_writes_them(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t address, length;
+		uint32_t access;
+		bool no_user, no_kernel;
+	} cases[] = {
+		{"mem:0x1000", 0x1000, 4, HW_BREAKPOINT_RW, 0, 0},
+		{"mem:4096/8:w", 0x1000, 8, HW_BREAKPOINT_W, 0, 0},
+		{"mem:0x1001/1:r:u", 0x1001, 1, HW_BREAKPOINT_R, 0, 1},
+		{"mem:0x401003:x", 0x401003, sizeof(long), HW_BREAKPOINT_X, 0, 0},
+		{"mem:0x1000:rw:k", 0x1000, 4, HW_BREAKPOINT_RW, 1, 0},
+	};
+	static const char *const wrong[] = {
+		"mem:",		"mem:main",	  "mem:0x1000/3:w",	    "mem:0x1001/4",
+		"mem:0x1000:q", "mem:0x1000:rwx", "mem:0x1000/4:x",	    "mem:-5",
+		"mem:0x1000/",	"mem:0x1000:",	  "mem:0x11112222333344445"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct perf_kind kind;
+		bool clock;
+
+		assert_int_equal(event_encode(cases[i].name, &kind, &clock, &err), 0);
+		assert_int_equal(kind.type, PERF_TYPE_BREAKPOINT);
+		assert_int_equal(kind.config1, cases[i].address);
+		assert_int_equal(kind.config2, cases[i].length);
+		assert_int_equal(kind.bp_type, cases[i].access);
+		assert_int_equal(kind.exclude_user, cases[i].no_user);
+		assert_int_equal(kind.exclude_kernel, cases[i].no_kernel);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct perf_kind kind = {.type = 77};
+		bool clock;
+
+		assert_int_equal(event_encode(wrong[i], &kind, &clock, &err), -ENOENT);
+		assert_non_null(strstr(err.text, wrong[i]));
+		assert_int_equal(kind.type, 77);
+	}
+}
+
+static void put_file(const char *root, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void test_pmu__words_of_sysfs(void **state)
+{
+	char root[] = "/tmp/pathprof-pmu-XXXXXX", command[128];
+	struct perf_kind kind = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(command, sizeof(command), "mkdir -p %s/cpu/format %s/cpu/events", root, root);
+	assert_int_equal(system(command), 0);
+	put_file(root, "cpu/type", "4\n");
+	put_file(root, "cpu/format/event", "config:0-7,32-35\n");
+	put_file(root, "cpu/format/umask", "config:8-15\n");
+	put_file(root, "cpu/format/edge", "config:18\n");
+	put_file(root, "cpu/format/ldlat", "config1:0-15\n");
+	put_file(root, "cpu/events/uops", "event=0xc2,umask=0x02\n");
+	put_file(root, "cpu/events/loop", "loop\n");
+
+	assert_int_equal(pmu_encode(root, "cpu/event=0x1c2,umask=1,edge/", &kind, &err), 0);
+	assert_int_equal(kind.type, 4);
+	assert_int_equal(kind.config, 0x1000401c2);
+	assert_false(kind.exclude_kernel || kind.exclude_user);
+	assert_int_equal(pmu_encode(root, "cpu/uops,ldlat=3/u", &kind, &err), 0);
+	assert_int_equal(kind.config, 0x2c2);
+	assert_int_equal(kind.config1, 3);
+	assert_true(kind.exclude_kernel && !kind.exclude_user);
+	assert_int_equal(pmu_encode(root, "cpu/config=0x1c2/", &kind, &err), 0);
+	assert_int_equal(kind.config, 0x1c2);
+	assert_int_equal(pmu_encode(root, "cpu/event=0x1000/", &kind, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "does not fit"));
+	assert_int_equal(pmu_encode(root, "cpu/event=x/", &kind, &err), -ENOENT);
+	assert_int_equal(pmu_encode(root, "cpu/bogus/", &kind, &err), -ENOENT);
+	assert_int_equal(pmu_encode(root, "cpu/loop/", &kind, &err), -ENOENT);
+	assert_int_equal(pmu_encode(root, "cpu/../type/", &kind, &err), -ENOENT);
+	assert_int_equal(pmu_encode(root, "cpu/uops/q", &kind, &err), -ENOENT);
+	assert_int_equal(pmu_encode(root, "cpu//", &kind, &err), -ENOENT);
+	assert_int_equal(pmu_encode(root, "gpu/uops/", &kind, &err), -ENODEV);
+	assert_non_null(strstr(err.text, "'gpu'"));
+	assert_int_equal(kind.config, 0x1c2);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+static void test_parse__names_periods_and_lists(void **state)
+{
+	static const struct {
+		const char *list, *name[3];
+		uint64_t period[3], frequency[3];
+	} cases[] = {
+		{"cycles", {"cycles"}, {0}, {0}},
+		{"cycles:u,page-faults", {"cycles:u", "page-faults"}, {0}, {0}},
+		{"cycles/period=1000/", {"cycles"}, {1000}, {0}},
+		{"cycles/period=1000/u", {"cycles:u"}, {1000}, {0}},
+		{"cpu-time/freq=100/,cs", {"cpu-time", "cs"}, {0}, {100}},
+		{"cpu/event=0xc2,umask=1/", {"cpu/event=0xc2,umask=1/"}, {0}, {0}},
+		{"cpu/event=0xc2,period=7,umask=1/u,r1c2",
+		 {"cpu/event=0xc2,umask=1/u", "r1c2"},
+		 {7},
+		 {0}},
+		{"mem:0x10/8:w,mem:0x20,faults", {"mem:0x10/8:w", "mem:0x20", "faults"}, {0}, {0}},
+		{"mem:0x10/8:w/period=3/", {"mem:0x10/8:w"}, {3}, {0}},
+		{"mem:0x10/8", {"mem:0x10/8"}, {0}, {0}},
+	};
+	static const char *const wrong[] = {"",
+					    ",cycles",
+					    "cycles,",
+					    "a,,b",
+					    "cycles/period=0/",
+					    "cycles/period=x/",
+					    "cycles/period=5,freq=5/",
+					    "cycles/period=99999999999999999999/",
+					    "a,b,c,d,e,f,g,h,i"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct event_wish wish = {.nr = 0};
+
+		assert_int_equal(event_parse(cases[i].list, &wish, &err), 0);
+		for (size_t e = 0; e < wish.nr; e++) {
+			assert_string_equal(wish.specs[e].name, cases[i].name[e]);
+			assert_int_equal(wish.specs[e].period, cases[i].period[e]);
+			assert_int_equal(wish.specs[e].frequency, cases[i].frequency[e]);
+		}
+		assert_true(wish.nr == 3 || !cases[i].name[wish.nr]);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct event_wish wish = {.nr = 0};
+
+		assert_int_equal(event_parse(wrong[i], &wish, &err), -EINVAL);
 	}
 }
 
@@ -137,37 +399,262 @@ static void test_choose__period_and_frequency_together_are_usage(void **state)
 	assert_non_null(strstr(err.text, "-c PERIOD"));
 }
 
-static void test_choose__software_events_where_allowed(void **state)
+static void test_choose__software_events(void **state)
 {
-	int code = choose("page-faults", 0, 0);
-
 	(void)state;
-	if (code == -EPERM || code == -EACCES || code == -ENOSYS)
-		skip();
-	assert_int_equal(code, 0);
+	assert_int_equal(choose("page-faults", 0, 0), 0);
 	assert_string_equal(choice.unit, "events");
 	assert_int_equal(choice.trigger, TRIGGER_PERF_SIGTRAP);
 	assert_int_equal(choice.period, 101);
+	assert_int_equal(world.probes, 1);
 	assert_int_equal(choose("cpu-clock:u", 0, 2000), 0);
 	assert_string_equal(choice.unit, "ns");
-	assert_int_equal(choice.period, 500000);
+	assert_int_equal(choice.period, 499979); /* the prime below */
 	assert_true(choice.perf.exclude_kernel);
-	assert_false(noted("Kernel time"));
+	assert_false(choice.user_only);
+	assert_false(headed("Kernel time"));
+	assert_int_equal(choose("cpu-clock", 0, 0), 0);
+	assert_int_equal(choice.period, 999983);
+	assert_int_equal(choose("cpu-clock", 1000000, 0), 0);
+	assert_int_equal(choice.period, 1000000); /* -c is taken at its word */
 	assert_int_equal(choose("cpu-clock", 1, 0), 0);
 	assert_int_equal(choice.period, EVENT_CLOCK_MIN_NS);
 	assert_true(noted("starve"));
 }
 
-static void test_choose__default_follows_the_pmu(void **state)
+static void test_prime__the_largest_that_is_not_above(void **state)
 {
-	struct perf_kind cycles = {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES};
-	bool pmu = perf_allowed(&cycles) == 0;
+	static const uint64_t cases[][2] = {{0, 0},
+					    {1, 1},
+					    {2, 2},
+					    {3, 3},
+					    {4, 3},
+					    {9, 7},
+					    {25, 23},
+					    {101, 101},
+					    {1000000, 999983},
+					    {4000000, 3999971}};
 
 	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(event_prime_up_to(cases[i][0]), cases[i][1]);
+}
+
+static void test_choose__kernel_time_that_is_refused_is_a_headline(void **state)
+{
+	(void)state;
+	world.no_kernel = true;
+	assert_int_equal(choose("page-faults", 0, 0), 0);
+	assert_true(choice.user_only && choice.perf.exclude_kernel);
+	assert_true(headed("Kernel time is not included: page-faults"));
+	assert_true(headed("perf_event_paranoid"));
+	assert_int_equal(choose("page-faults:u", 0, 0), 0);
+	assert_false(choice.user_only);
+	assert_int_equal(choice.nr_headlines, 0);
+}
+
+static void test_ladder__from_the_highest_rung_down(void **state)
+{
+	(void)state;
 	assert_int_equal(choose(NULL, 0, 0), 0);
-	assert_string_equal(choice.name, pmu ? "cycles" : "cpu-time");
+	assert_string_equal(choice.name, "cycles");
+	assert_int_equal(choice.trigger, TRIGGER_PERF_SIGTRAP);
+	assert_string_equal(choice.descent, "");
+
+	world.pmu[PERF_BY_SIGTRAP] = -EINVAL; /* a kernel before 5.13 */
+	assert_int_equal(choose(NULL, 0, 0), 0);
+	assert_string_equal(choice.name, "cycles");
+	assert_int_equal(choice.trigger, TRIGGER_PERF_ASYNC);
+	assert_true(noted("5.13"));
+	assert_true(choice.perf.exclude_kernel && choice.user_only);
+	assert_true(headed("Kernel time is not included"));
+
+	world_without_pmu();
+	assert_int_equal(choose(NULL, 0, 0), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_int_equal(choice.trigger, TRIGGER_CPU_TIMER);
+	assert_non_null(strstr(choice.descent, "no PMU"));
+	assert_int_equal(choice.nr_headlines, 0);
+
+	world.timer = -EAGAIN;
+	assert_int_equal(choose(NULL, 0, 0), 0);
+	assert_string_equal(choice.name, "cpu-clock");
+	assert_int_equal(choice.trigger, TRIGGER_PERF_SIGTRAP);
+
+	world_without_perf(-EPERM);
+	world.timer = -EAGAIN;
+	assert_int_equal(choose(NULL, 0, 0), -EAGAIN);
+	assert_non_null(strstr(err.text, "ulimit -i"));
+}
+
+static void test_ladder__a_rate_in_time_is_served_by_a_clock(void **state)
+{
+	(void)state;
 	assert_int_equal(choose(NULL, 0, 100), 0);
 	assert_string_equal(choice.name, "cpu-time");
+	assert_int_equal(choice.period, 10000000);
+	world.timer = -EAGAIN;
+	assert_int_equal(choose(NULL, 0, 100), 0);
+	assert_string_equal(choice.name, "cpu-clock");
+	assert_int_equal(choice.period, 9999991);
+}
+
+static void test_ladder__a_kernel_that_kills_is_not_asked_for_sigtrap(void **state)
+{
+	(void)state;
+	world.sigtrap = PERF_SIGTRAP_KILLS_BLOCKED;
+	assert_int_equal(choose("cycles", 0, 0), 0);
+	assert_int_equal(choice.trigger, TRIGGER_PERF_ASYNC);
+	assert_true(noted("kills a thread that blocks SIGTRAP"));
+	world.pmu[PERF_BY_SIGNAL] = -EOPNOTSUPP;
+	assert_int_equal(choose(NULL, 0, 0), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_non_null(strstr(choice.descent, "kills"));
+	assert_int_equal(choose("cpu-clock", 5000000, 0), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_int_equal(choice.period, 5000000);
+	assert_true(headed("cpu-clock is not sampled"));
+	assert_int_equal(choose_by("cycles", "perf-sigtrap"), -ENOTSUP);
+	assert_non_null(strstr(err.text, "kills"));
+	world.sigtrap = PERF_SIGTRAP_SILENT;
+	assert_int_equal(choose_by("cpu-clock", "cpu-clock"), -ENOTSUP);
+	assert_non_null(strstr(err.text, "doctor"));
+}
+
+static void test_ladder__an_event_that_stands_for_time_goes_on_with_a_headline(void **state)
+{
+	(void)state;
+	world_without_pmu();
+	assert_int_equal(choose("cycles", 1000, 0), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_int_equal(choice.period, TICK_NS); /* 1000 cycles are no time */
+	assert_true(headed("cycles is not sampled"));
+	assert_true(headed("no PMU") && headed("cpu-time is, by cpu-timer"));
+	assert_true(headed("--trigger=perf-sigtrap"));
+	assert_int_equal(choose("cycles:u", 0, 0), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_int_equal(choose("cycles:k", 0, 0), -ENOENT); /* no other measure of that */
+	assert_int_equal(choose("cache-misses", 0, 0), -ENOENT);
+	assert_non_null(strstr(err.text, "no PMU"));
+	assert_int_equal(choose("instructions", 0, 0), -ENOENT);
+	world_without_perf(-EPERM);
+	assert_int_equal(choose("cpu-clock", 0, 100), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_int_equal(choice.period, 10000000);
+	assert_true(headed("seccomp"));
+	assert_int_equal(choose("page-faults", 0, 0), -EPERM);
+	assert_non_null(strstr(err.text, "seccomp"));
+}
+
+static void test_ladder__a_trigger_that_was_asked_for_is_the_only_one(void **state)
+{
+	(void)state;
+	world_without_pmu();
+	assert_int_equal(choose_by("cycles", "perf-sigtrap"), -ENOENT);
+	assert_int_equal(choose_by(NULL, "perf-sigtrap"), -ENOENT);
+	assert_int_equal(choose_by("cycles", "perf-async"), -ENOENT);
+	assert_int_equal(choose_by(NULL, "perf-async"), -ENOENT);
+	assert_int_equal(choose_by(NULL, "cpu-timer"), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_int_equal(choose_by(NULL, "cpu-clock"), 0);
+	assert_string_equal(choice.name, "cpu-clock");
+	assert_int_equal(choice.trigger, TRIGGER_PERF_SIGTRAP);
+	world.timer = -EAGAIN;
+	assert_int_equal(choose_by(NULL, "cpu-timer"), -EAGAIN);
+	world_reset(NULL);
+	assert_int_equal(choose_by(NULL, "perf-async"), 0);
+	assert_string_equal(choice.name, "cycles");
+	assert_int_equal(choice.trigger, TRIGGER_PERF_ASYNC);
+	world.pmu[PERF_BY_SIGTRAP] = -EINVAL; /* what the kernel says so is no wrong usage */
+	assert_int_equal(choose_by("cycles", "perf-sigtrap"), -ENOTSUP);
+}
+
+/* IOC_REFRESH on a software clock freezes whole machines; a signal in a call breaks it off. */
+static void test_ladder__what_never_comes_by_an_asynchronous_signal(void **state)
+{
+	static const char *const names[] = {"cpu-clock", "task-clock", "cpu-clock:u", "cycles:k",
+					    "mem:0x1000:w"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(choose_by(names[i], "perf-async"), -EINVAL);
+		assert_non_null(strstr(err.text, "perf-async"));
+		world.software[PERF_BY_SIGTRAP] = world.pmu[PERF_BY_SIGTRAP] = -EINVAL;
+		if (!choose(names[i], 0, 0))
+			assert_int_not_equal(choice.trigger, TRIGGER_PERF_ASYNC);
+		world_reset(NULL);
+	}
+}
+
+static void test_ladder__triggers_that_do_not_fit_are_usage(void **state)
+{
+	static const char *const pairs[][2] = {{"cpu-time", "perf-sigtrap"},
+					       {"cpu-time", "perf-async"},
+					       {"cpu-time", "cpu-clock"},
+					       {"cycles", "cpu-timer"},
+					       {"page-faults", "cpu-clock"}};
+	struct event_request request = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		assert_int_equal(choose_by(pairs[i][0], pairs[i][1]), -EINVAL);
+	assert_int_equal(event_trigger_parse("pmu", &request, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "perf-sigtrap"));
+}
+
+static struct event_choices choices;
+
+static int choose_all(const char *list, struct event_request common)
+{
+	struct event_machine machine = world_machine();
+	struct event_wish wish = {.common = common};
+
+	choices.nr = 0;
+	assert_int_equal(event_parse(list, &wish, &err), 0);
+	return event_choose_all(&wish, &machine, &choices, &err);
+}
+
+static void test_several__each_its_own_period_else_the_common_one(void **state)
+{
+	(void)state;
+	assert_int_equal(choose_all("cpu-time,page-faults/period=7/,cycles",
+				    (struct event_request){.frequency = 100}),
+			 0);
+	assert_int_equal(choices.nr, 3);
+	assert_int_equal(choices.events[0].period, 10000000);
+	assert_int_equal(choices.events[1].period, 7);
+	assert_int_equal(choices.events[2].period, 2000003); /* -F is for time */
+	assert_int_equal(
+		choose_all("page-faults,cycles/period=9/", (struct event_request){.period = 5}), 0);
+	assert_int_equal(choices.events[0].period, 5);
+	assert_int_equal(choices.events[1].period, 9);
+	assert_int_equal(world.probes, 2); /* one a recording */
+	assert_int_equal(choose_all("page-faults,cycles", (struct event_request){.frequency = 5}),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "-c PERIOD"));
+}
+
+static void test_several__an_event_goes_into_a_recording_once(void **state)
+{
+	(void)state;
+	assert_int_equal(choose_all("cpu-time,cpu-time", (struct event_request){0}), -EINVAL);
+	assert_int_equal(choose_all("page-faults,faults", (struct event_request){0}), -EINVAL);
+	assert_non_null(strstr(err.text, "'page-faults' and 'faults'"));
+	assert_int_equal(choose_all("page-faults,faults:u", (struct event_request){0}), 0);
+	assert_int_equal(choices.nr, 2);
+	world_without_pmu();
+	assert_int_equal(choose_all("cycles,page-faults,cpu-time/period=9000000/",
+				    (struct event_request){0}),
+			 0);
+	assert_int_equal(choices.nr, 2);
+	assert_string_equal(choices.events[0].name, "cpu-time");
+	assert_int_equal(choices.events[0].period, 9000000);
+	assert_int_equal(choices.events[0].nr_headlines, 1);
+	assert_int_equal(choose_all("cpu-time/period=9000000/,cycles", (struct event_request){0}),
+			 0);
+	assert_int_equal(choices.nr, 1);
+	assert_int_equal(choices.events[0].period, 9000000);
+	assert_int_equal(choices.events[0].nr_headlines, 1);
 }
 
 static void count_row(void *user, const struct event_row *row)
@@ -209,16 +696,42 @@ static void test_checks__every_no_names_a_knob(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encode__knows_perf_names_and_modifiers),
-		cmocka_unit_test(test_encode__refuses_what_waiting_threads_do),
-		cmocka_unit_test(test_encode__unknown_names_are_named),
-		cmocka_unit_test(test_choose__cpu_time_never_goes_below_the_tick),
-		cmocka_unit_test(test_time_text__has_a_unit_that_fits),
-		cmocka_unit_test(test_choose__period_and_frequency_together_are_usage),
-		cmocka_unit_test(test_choose__software_events_where_allowed),
-		cmocka_unit_test(test_choose__default_follows_the_pmu),
-		cmocka_unit_test(test_list__every_row_is_available_or_says_why),
-		cmocka_unit_test(test_checks__every_no_names_a_knob),
+		cmocka_unit_test_setup(test_encode__knows_perf_names_and_modifiers, world_reset),
+		cmocka_unit_test_setup(test_encode__refuses_what_waiting_threads_do, world_reset),
+		cmocka_unit_test_setup(test_encode__raw_codes_are_the_processors, world_reset),
+		cmocka_unit_test_setup(test_encode__breakpoints_as_perf_writes_them, world_reset),
+		cmocka_unit_test_setup(test_pmu__words_of_sysfs, world_reset),
+		cmocka_unit_test_setup(test_parse__names_periods_and_lists, world_reset),
+		cmocka_unit_test_setup(test_encode__unknown_names_are_named, world_reset),
+		cmocka_unit_test_setup(test_choose__cpu_time_never_goes_below_the_tick,
+				       world_reset),
+		cmocka_unit_test_setup(test_time_text__has_a_unit_that_fits, world_reset),
+		cmocka_unit_test_setup(test_choose__period_and_frequency_together_are_usage,
+				       world_reset),
+		cmocka_unit_test_setup(test_choose__software_events, world_reset),
+		cmocka_unit_test_setup(test_prime__the_largest_that_is_not_above, world_reset),
+		cmocka_unit_test_setup(test_choose__kernel_time_that_is_refused_is_a_headline,
+				       world_reset),
+		cmocka_unit_test_setup(test_ladder__from_the_highest_rung_down, world_reset),
+		cmocka_unit_test_setup(test_ladder__a_rate_in_time_is_served_by_a_clock,
+				       world_reset),
+		cmocka_unit_test_setup(test_ladder__a_kernel_that_kills_is_not_asked_for_sigtrap,
+				       world_reset),
+		cmocka_unit_test_setup(
+			test_ladder__an_event_that_stands_for_time_goes_on_with_a_headline,
+			world_reset),
+		cmocka_unit_test_setup(test_ladder__a_trigger_that_was_asked_for_is_the_only_one,
+				       world_reset),
+		cmocka_unit_test_setup(test_ladder__what_never_comes_by_an_asynchronous_signal,
+				       world_reset),
+		cmocka_unit_test_setup(test_ladder__triggers_that_do_not_fit_are_usage,
+				       world_reset),
+		cmocka_unit_test_setup(test_several__each_its_own_period_else_the_common_one,
+				       world_reset),
+		cmocka_unit_test_setup(test_several__an_event_goes_into_a_recording_once,
+				       world_reset),
+		cmocka_unit_test_setup(test_list__every_row_is_available_or_says_why, world_reset),
+		cmocka_unit_test_setup(test_checks__every_no_names_a_knob, world_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

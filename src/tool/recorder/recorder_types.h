@@ -170,12 +170,14 @@ struct recorder {
 	uint64_t polled_ns, flushed_ns;
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
+	uint64_t seed;		   /* which it began with */
 	struct window window;
 	bool agent_came;
 	bool root_listed; /* COMMAND's own process record was written */
 	bool disk_full;
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
+	unsigned int nr_headlines; /* the first of the notes: a report begins with them */
 };
 
 /* recorder.c */
