@@ -118,6 +118,25 @@ static int encode_by_libpfm(const char *name, int levels, struct perf_kind *ret_
 	return refuse_unsuited(ret_kind, name, err);
 }
 
+/* Names of perf's that libpfm4 does not know. */
+static bool encode_rare(const char *name, struct perf_kind *ret_kind)
+{
+	static const struct {
+		const char *name;
+		uint64_t config;
+	} rare[] = {{"alignment-faults", PERF_COUNT_SW_ALIGNMENT_FAULTS},
+		    {"emulation-faults", PERF_COUNT_SW_EMULATION_FAULTS}};
+
+	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
+		if (strcmp(name, rare[i].name) != 0)
+			continue;
+		*ret_kind = (struct perf_kind){.type = PERF_TYPE_SOFTWARE,
+					       .config = rare[i].config};
+		return true;
+	}
+	return false;
+}
+
 /* "r01c2": the code as the processor's manual has it. */
 static bool encode_raw(const char *name, struct perf_kind *ret_kind)
 {
@@ -168,7 +187,7 @@ static int encode_named(const char *event, struct perf_kind *ret_kind, struct er
 		return errbuf_set(err, -ENOENT, "'%s' is no event: see 'pathprof list'", event);
 	if (tracepoint_is_name(name))
 		code = encode_tracepoint(name, levels, &kind, err);
-	else if (!encode_raw(name, &kind))
+	else if (!encode_raw(name, &kind) && !encode_rare(name, &kind))
 		code = encode_by_libpfm(name, levels, &kind, err);
 	if (code)
 		return code;

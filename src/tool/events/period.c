@@ -82,7 +82,8 @@ const char *event_time_text(uint64_t ns, char text[EVENT_TIME_BYTES])
 	double value = (double)ns;
 	size_t unit = 0;
 
-	for (; value >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+	/* As much as four digits round up: 999983 ns are 1 ms. */
+	for (; value >= 999.95 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
 		value /= 1000;
 	snprintf(text, EVENT_TIME_BYTES, "%.4g %s", value, units[unit]);
 	return text;

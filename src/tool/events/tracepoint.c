@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Why not all tracepoints. The signal of one inside a system call waits for the call's end. Where the
+ * call then waits, and is broken off by no signal of the program's (a stop and a continuation, a
+ * debugger that attaches), the kernel would have it go on; with our signal pending, poll(), select(),
+ * nanosleep() and their like fail with EINTR instead (measured on Linux 6.18). Calls that begin
+ * again for a handler with SA_RESTART, such as read(), are right. So what a thread meets on its way
+ * into such a wait is refused: the calls' entries, and the groups of which the kernel has
+ * tracepoints there.
+ */
 #include "tool/events/tracepoint.h"
 
 #include <errno.h>
@@ -11,7 +20,7 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
 #define UPPER	"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* More than what the delivery of one signal and our handler meet of any tracepoint; a prime. */
+/* The delivery of one signal meets no tracepoint more than a few times; a prime. */
 #define PERIOD_MIN 101
 
 static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -31,18 +40,58 @@ bool tracepoint_is_name(const char *name)
 	       !name[group + 1 + strspn(name + group + 1, LETTERS UPPER)];
 }
 
+/* Calls of signal(7) that a handler ends whatever its SA_RESTART; a '*' stands for any ending. */
+static const char *const waiting_calls[] = {
+	"clock_nanosleep*", "epoll_pwait*", "epoll_wait*",	"futex*",	   "io_getevents*",
+	"io_pgetevents*",   "io_uring_enter", "msgrcv",		"msgsnd",	   "nanosleep",
+	"pause",	    "poll",	    "ppoll*",		"pselect6*",	   "restart_syscall",
+	"rt_sigsuspend",    "rt_sigtimedwait*", "select",	"semop",	   "semtimedop*",
+	"_newselect",
+};
+
+/* Groups whose tracepoints stand on the way into a wait or out of it, or in interrupts. */
+static const char *const waiting_groups[] = {
+	"alarmtimer", "csd",  "ipi",  "irq",   "irq_matrix", "irq_vectors",	 "lock",
+	"msr",	      "nmi",  "power", "raw_syscalls", "rcu", "rseq",	 "sched",
+	"signal",     "timer", "timer_migration", "watchdog",  "workqueue",
+};
+
+static bool is_one_of(const char *const *patterns, size_t nr, const char *word, size_t length)
+{
+	for (size_t i = 0; i < nr; i++) {
+		size_t fixed = strcspn(patterns[i], "*");
+
+		if (length >= fixed && !strncmp(patterns[i], word, fixed) &&
+		    (length == fixed || patterns[i][fixed]))
+			return true;
+	}
+	return false;
+}
+
 int tracepoint_refuse(const char *name, struct errbuf *err)
 {
-	if (begins(name, "sched:"))
+	static const char enter[] = "syscalls:sys_enter_";
+	const char *call = name + sizeof(enter) - 1;
+
+	if (is_one_of(waiting_groups, sizeof(waiting_groups) / sizeof(waiting_groups[0]), name,
+		      strcspn(name, ":")))
 		return errbuf_set(err, -ENOTSUP,
-				  "Cannot sample %s: scheduler events belong to threads that wait, "
+				  "Cannot sample %s: it belongs to threads that wait or are about to, "
 				  "which a signal would disturb; record with --wall to see waits",
 				  name);
-	if (begins(name, "syscalls:sys_exit_") || !strcmp(name, "raw_syscalls:sys_exit"))
+	if (begins(name, "syscalls:sys_exit_"))
 		return errbuf_set(err, -ENOTSUP,
 				  "Cannot sample %s: the call that ends may have waited and have "
 				  "been broken off, which a signal would hide; sample its "
 				  "sys_enter, or record with --wall to see waits",
+				  name);
+	if (begins(name, enter) &&
+	    is_one_of(waiting_calls, sizeof(waiting_calls) / sizeof(waiting_calls[0]), call,
+		      strcspn(call, ":")))
+		return errbuf_set(err, -ENOTSUP,
+				  "Cannot sample %s: the call waits, and with a signal pending fails "
+				  "where a stop and a continuation would have it go on; record with "
+				  "--wall to see waits",
 				  name);
 	return 0;
 }
@@ -105,9 +154,8 @@ int tracepoint_number(const char *name, uint64_t *ret_number, struct errbuf *err
 
 uint64_t tracepoint_period_min(const char *name)
 {
-	/* Calls that the handler makes, or a packet's end. */
+	/* Calls that the handler makes. */
 	static const char *const own[] = {"syscalls:sys_enter_rt_sigreturn",
-					  "syscalls:sys_enter_futex",
 					  "syscalls:sys_enter_rt_sigpending"};
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
