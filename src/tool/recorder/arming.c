@@ -21,15 +21,6 @@
 
 #include "core/memory/perf_cookie.h"
 
-/* xorshift64: first periods need to be spread, not secret. */
-static uint64_t draw(struct recorder *recorder, uint64_t below)
-{
-	recorder->random ^= recorder->random << 13;
-	recorder->random ^= recorder->random >> 7;
-	recorder->random ^= recorder->random << 17;
-	return recorder->random % below;
-}
-
 static void answer(struct slot *slot, enum arm_state state)
 {
 	atomic_store_explicit(&slot->arming, state, memory_order_release);
@@ -48,7 +39,7 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct shad
 		const struct event_choice *event = &request->events[i];
 		struct perf_sampling sampling = {.kind = event->perf,
 						 .period = event->period,
-						 .first_period = 1 + draw(recorder, event->period),
+						 .first_period = event->period,
 						 .sig_data =
 							 perf_cookie(index, i, slot->generation)};
 
