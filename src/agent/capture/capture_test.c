@@ -96,7 +96,7 @@ static void test_capture__too_soon_is_a_loss(void **state)
 {
 	(void)state;
 	call(1, 1);
-	capture.memory.header->handler_min_gap_ns = 100;
+	capture.memory.header->events[0].min_gap_ns = 100;
 	tick_at(50); /* the first of all is not too soon */
 	tick_at(149);
 	tick_at(149);

@@ -105,7 +105,7 @@ static void test_slots__claim_clears_what_is_the_threads(void **state)
 	assert_int_equal(slot->tid, 0);
 	assert_int_equal(slot->program_blocks, 0);
 	assert_int_equal(slot->previous_depth, 0);
-	assert_int_equal(slot->last_tick_ns, 0);
+	assert_int_equal(slot->last_tick_ns[0], 0);
 	assert_int_equal(slot->start_ns, 0);
 	assert_int_equal(slot->end_ns, 0);
 	assert_int_equal(slot->cpu_ns, 0);

@@ -117,8 +117,7 @@ static void fill_header(struct recorder *recorder)
 		header->events[i].trigger = event->trigger;
 		header->events[i].inherited = event->inherited;
 		snprintf(header->events[i].name, sizeof(header->events[i].name), "%s", event->name);
-		if (event->min_gap_ns > header->handler_min_gap_ns)
-			header->handler_min_gap_ns = event->min_gap_ns;
+		header->events[i].min_gap_ns = event->min_gap_ns;
 		for (unsigned int n = 0; n < event->nr_notes; n++)
 			note(recorder, "%s", event->notes[n]);
 	}
