@@ -163,6 +163,7 @@ struct slot {
 	int32_t event_fds[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: the recorder's descriptors; -1: none
 					*/
 	int32_t own_fds[EVENTS_MAX];   /* the thread's own of the same events; -1: none */
+	uint32_t armed_twice;	       /* bit e: one overflow more may come before it is disabled */
 	uint32_t previous_depth;       /* frames of stack[] that are one valid chain */
 	uint32_t program_blocks;       /* signals kept out of its mask: agent/guard/agent.h */
 	uint64_t lost_before;	       /* losses of the slot's earlier threads */

@@ -52,6 +52,7 @@ static void clear_slot(struct slot *slot)
 	atomic_store_explicit(&slot->arming, ARM_NONE, memory_order_relaxed);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 	slot->arm_error = 0;
+	slot->armed_twice = 0;
 	slot->generation++;
 	slot->pid = slot->tid = 0;
 	slot->program_blocks = 0;
