@@ -96,7 +96,7 @@ static void test_capture__too_soon_is_a_loss(void **state)
 {
 	(void)state;
 	call(1, 1);
-	capture.memory.header->events[0].handler_min_gap_ns = 100;
+	capture.memory.header->events[0].min_gap_ns = 100;
 	tick_at(50); /* the first of all is not too soon */
 	tick_at(149);
 	tick_at(149);
@@ -115,8 +115,8 @@ static void test_capture__each_event_has_a_gap_of_its_own(void **state)
 
 	(void)state;
 	call(1, 1);
-	capture.memory.header->events[0].handler_min_gap_ns = 1000;
-	capture.memory.header->events[1].handler_min_gap_ns = 10;
+	capture.memory.header->events[0].min_gap_ns = 1000;
+	capture.memory.header->events[1].min_gap_ns = 10;
 	for (uint64_t ns = 10; ns <= 100; ns += 10) {
 		clock.time_ns = fault.time_ns = ns;
 		capture_tick(&capture, slot, &clock);

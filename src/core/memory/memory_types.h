@@ -37,7 +37,7 @@
 #include "core/event/event.h"
 
 #define MEMORY_MAGIC   0x314d454d46525050ull /* "PPRFMEM1" */
-#define MEMORY_VERSION 1u
+#define MEMORY_VERSION 2u
 
 #define FRAMES_MAX	  1024 /* frames a sample keeps; deeper stacks get NODE_TRUNCATED at the root */
 #define WALK_MEMO_ENTRIES 64 /* code objects remembered within one walk */
@@ -59,10 +59,10 @@ struct memory_sizes {
 
 /* One event of the recording, as agents need to know it. */
 struct memory_event {
-	uint64_t period;	     /* events per sample; ns for time */
-	uint32_t trigger;	     /* enum trigger */
-	uint32_t inherited;	     /* 1: one event for all threads; nothing is armed per thread */
-	uint64_t handler_min_gap_ns; /* rate limit: a tick sooner after the last one is a loss */
+	uint64_t period;     /* events per sample; ns for time */
+	uint32_t trigger;    /* enum trigger */
+	uint32_t inherited;  /* 1: one event for all threads; nothing is armed per thread */
+	uint64_t min_gap_ns; /* rate limit: a tick sooner after the event's last one is a loss */
 	char name[EVENT_NAME_BYTES];
 };
 
@@ -112,6 +112,14 @@ enum slot_state {
  *   recorder: REQUESTED -> ARMED or REFUSED (arm_error set before)
  *   exec wrapper: ARMED -> DISABLE, ring, wait; recorder -> DISABLED; exec failed: -> ENABLE,
  *   ring, wait; recorder -> ARMED. DISABLE and ENABLE concern all events of the process.
+ *
+ * TRIGGER_PERF_ASYNC: with ARMED event_fds[] are the recorder's numbers of the events, which the
+ * thread takes duplicates of (own_fds[]) and by which a signal names its event.
+ *
+ * First periods are drawn at random. An event of which bit e of `first_period` is set (before
+ * ARMED, by the recorder) has it still: its first overflow is a sample and the thread sets
+ * `first_seen`, further ones are nothing; then its whole period is set and the bit cleared, by the
+ * recorder for which the thread rings, or by the thread itself (TRIGGER_PERF_ASYNC).
  */
 enum arm_state {
 	ARM_NONE = 0, /* nothing asked of the recorder (CPU timers) */
@@ -150,11 +158,17 @@ struct slot {
 	uint32_t packet;       /* index + 1 of the open packet; 0: none */
 	uint32_t packet_seq;   /* of the next packet of this stream; survives reuse */
 	uint32_t walk_epoch;
-	uint32_t previous_depth; /* frames of stack[] that are one valid chain */
-	uint32_t program_blocks; /* signals kept out of its mask: agent/guard/agent.h */
-	uint64_t lost_before;	 /* losses of the slot's earlier threads */
-	uint64_t last_ns;	 /* time of the last event of this stream; survives reuse */
-	uint64_t last_tick_ns[EVENTS_MAX];	/* of each event: for its rate limit */
+	_Atomic uint32_t first_period; /* bit e: event e has its first period still */
+	_Atomic uint32_t first_seen;   /* bit e: its first overflow came */
+	int32_t event_fds[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: the recorder's descriptors; -1: none
+					*/
+	int32_t own_fds[EVENTS_MAX];   /* the thread's own of the same events; -1: none */
+	uint32_t armed_twice;	       /* bit e: one overflow more may come before it is disabled */
+	uint32_t previous_depth;       /* frames of stack[] that are one valid chain */
+	uint32_t program_blocks;       /* signals kept out of its mask: agent/guard/agent.h */
+	uint64_t lost_before;	       /* losses of the slot's earlier threads */
+	uint64_t last_ns;	       /* time of the last event of this stream; survives reuse */
+	uint64_t last_tick_ns[EVENTS_MAX];
 	uint64_t start_ns, end_ns;		/* MONOTONIC; end_ns 0 while it lives */
 	uint64_t cpu_ns;			/* exact CPU time of the thread, at its end */
 	uint64_t voluntary_switches;		/* at its end */
@@ -166,8 +180,10 @@ struct slot {
 
 	_Atomic uint64_t samples[EVENTS_MAX];
 	_Atomic uint64_t weight[EVENTS_MAX]; /* sum of the counts of the samples */
-	_Atomic uint64_t overrun;	     /* ticks that a CPU timer merged */
-	_Atomic uint64_t handler_ns;	     /* time spent in the handler */
+	_Atomic uint64_t
+		refused[EVENTS_MAX]; /* overflows that came and left no sample; in `lost` */
+	_Atomic uint64_t overrun;    /* ticks that a CPU timer merged */
+	_Atomic uint64_t handler_ns; /* time spent in the handler */
 	_Atomic uint64_t lost[NR_LOSS_REASONS];
 	_Atomic uint64_t degraded[NR_DEGRADED_REASONS];
 

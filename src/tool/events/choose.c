@@ -73,18 +73,12 @@ static const char *cause_of(const struct errbuf *err)
 	return !strncmp(err->text, "Cannot ", 7) && colon ? colon + 2 : err->text;
 }
 
-static bool is_clock(const struct perf_kind *kind)
-{
-	return kind->type == PERF_TYPE_SOFTWARE && (kind->config == PERF_COUNT_SW_CPU_CLOCK ||
-						    kind->config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
 /* Does the event say where the time goes, so that another measure of time can stand for it? */
 static bool stands_for_time(const struct perf_kind *kind)
 {
 	if (kind->exclude_user)
 		return false;
-	return is_clock(kind) ||
+	return perf_is_clock(kind) ||
 	       (kind->type == PERF_TYPE_HARDWARE && (kind->config == PERF_COUNT_HW_CPU_CYCLES ||
 						     kind->config == PERF_COUNT_HW_REF_CPU_CYCLES));
 }
@@ -101,7 +95,7 @@ static int suits_async(const struct perf_kind *kind, const char *name, struct er
 		       kind->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
 		       kind->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 
-	if (is_clock(kind))
+	if (perf_is_clock(kind))
 		return errbuf_set(err, -EINVAL,
 				  "Cannot sample %s by perf-async: re-arming a software clock "
 				  "freezes Linux 6.16 and 6.17; perf-sigtrap does not re-arm",
@@ -283,6 +277,13 @@ static int try_async(const struct choosing *choosing)
 	code = choosing->machine->allowed(&kind, PERF_BY_SIGNAL);
 	if (code)
 		return refused(perf_explain(code, choice->name, choosing->err));
+	if (choice->period < perf_signal_period_min(&kind)) {
+		choice->period = perf_signal_period_min(&kind);
+		add_note(choice,
+			 "%s is sampled once in %llu: with a shorter period the handler's own "
+			 "work would keep an asynchronous signal going",
+			 choice->name, (unsigned long long)choice->period);
+	}
 	choice->trigger = TRIGGER_PERF_ASYNC;
 	choice->user_only = !choice->perf.exclude_kernel;
 	choice->perf = kind;
@@ -321,7 +322,7 @@ static int choose_perf(const struct choosing *choosing, const char *name)
 {
 	const struct event_request *request = choosing->request;
 	struct event_choice *choice = choosing->choice;
-	bool clock = is_clock(&choice->perf);
+	bool clock = perf_is_clock(&choice->perf);
 	int code = put_name(choice, name, choosing->err);
 
 	if (!code && request->clock && !clock)
@@ -341,7 +342,12 @@ static int choose_perf(const struct choosing *choosing, const char *name)
 	code = try_triggers(choosing);
 	if (code)
 		return code;
-	choice->inherited = request->inherit;
+	choice->inherited = request->inherit && choice->trigger == TRIGGER_PERF_SIGTRAP;
+	if (request->inherit && !choice->inherited)
+		add_note(choice,
+			 "%s is armed for each thread, not inherited: that goes with perf-sigtrap "
+			 "alone",
+			 choice->name);
 	if (choice->inherited)
 		add_note(choice,
 			 "%s is one event for all threads: threads that are shorter than its "

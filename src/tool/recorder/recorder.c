@@ -148,7 +148,7 @@ static void fill_header(struct recorder *recorder)
 		header->events[i].trigger = event->trigger;
 		header->events[i].inherited = event->inherited;
 		snprintf(header->events[i].name, sizeof(header->events[i].name), "%s", event->name);
-		header->events[i].handler_min_gap_ns = event->min_gap_ns;
+		header->events[i].min_gap_ns = event->min_gap_ns;
 	}
 	note_events(recorder);
 	atomic_store(&header->recording, request->delay_ns ? 0 : 1);
