@@ -7,7 +7,7 @@ _pathprof_options()
 	local options='' common='-q --quiet -v --verbose --color --no-pager -h --help --version'
 
 	case $1 in
-	record) options='-e --event -c --count -F --freq --trigger --seed -o --output --duration --delay --memory' ;;
+	record) options='-e --event -c --count -F --freq --trigger --inherit --seed -o --output --duration --delay --memory' ;;
 	report) options='--by --threads --tree --inverted --event --limit --min-share --source --json' ;;
 	export) options='--format --event -o --output' ;;
 	archive) options='-o --output' ;;

@@ -26,6 +26,7 @@ struct record_options {
 	uint64_t period;
 	uint64_t frequency;
 	uint64_t seed;
+	bool inherit;
 	uint64_t memory_bytes;
 	uint64_t delay_ns;
 	uint64_t duration_ns;
@@ -111,8 +112,9 @@ static int run(const struct record_request *request, const struct common_options
 
 static int choose(const struct record_options *options, struct event_choices *ret_choices)
 {
-	struct event_wish wish = {
-		.common = {.period = options->period, .frequency = options->frequency}};
+	struct event_wish wish = {.common = {.period = options->period,
+					     .frequency = options->frequency,
+					     .inherit = options->inherit}};
 	struct event_machine machine = event_machine_here();
 	struct errbuf err = {0};
 	int code = 0;
@@ -152,6 +154,21 @@ static int check_usage(const struct record_options *options, int operands, int a
 	return -1;
 }
 
+static struct record_request request_of(const struct record_options *options,
+					const struct event_choices *choices)
+{
+	return (struct record_request){
+		.directory = options->directory,
+		.events = choices->events,
+		.nr_events = choices->nr,
+		.memory_bytes = options->memory_bytes,
+		.delay_ns = options->delay_ns,
+		.duration_ns = options->duration_ns == TO_THE_END ? 0 : options->duration_ns,
+		.seed_is_given = options->seed != NO_SEED,
+		.seed = options->seed,
+	};
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct record_options options = {.directory = RECORDING_DIRECTORY,
@@ -169,6 +186,10 @@ int cmd_record(int argc, char **argv)
 		 &options.frequency},
 		{0, "trigger", OPTION_ONCE, "HOW", "this way or none: " EVENT_TRIGGERS,
 		 &options.trigger},
+		{0, "inherit", OPTION_FLAG, NULL,
+		 "one perf event for all threads: nothing is opened per thread, short ones are "
+		 "sampled too rarely",
+		 &options.inherit},
 		{0, "seed", OPTION_NUMBER, "N", "draw the first periods of threads from N again",
 		 &options.seed},
 		{'o', "output", OPTION_STRING, "DIR",
@@ -206,18 +227,10 @@ int cmd_record(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	announcement(&options, &choices, &said);
-	request = (struct record_request){
-		.command = argv + operands,
-		.directory = options.directory,
-		.events = choices.events,
-		.nr_events = choices.nr,
-		.seed_is_given = options.seed != NO_SEED,
-		.seed = options.seed,
-		.memory_bytes = options.memory_bytes,
-		.delay_ns = options.delay_ns,
-		.duration_ns = options.duration_ns == TO_THE_END ? 0 : options.duration_ns,
-		.tell = tell,
-		.user = &common,
-		.announcement = said.text[0] ? said.text : NULL};
+	request = request_of(&options, &choices);
+	request.command = argv + operands;
+	request.tell = tell;
+	request.user = &common;
+	request.announcement = said.text[0] ? said.text : NULL;
 	return run(&request, &common);
 }

@@ -130,8 +130,8 @@ static bool encode_rare(const char *name, struct perf_kind *ret_kind)
 	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
 		if (strcmp(name, rare[i].name) != 0)
 			continue;
-		*ret_kind = (struct perf_kind){.type = PERF_TYPE_SOFTWARE,
-					       .config = rare[i].config};
+		*ret_kind =
+			(struct perf_kind){.type = PERF_TYPE_SOFTWARE, .config = rare[i].config};
 		return true;
 	}
 	return false;

@@ -93,6 +93,11 @@ struct event_choice {
 	char descent[EVENT_NOTE_BYTES];
 };
 
+struct event_choices {
+	struct event_choice events[EVENTS_MAX];
+	size_t nr;
+};
+
 /* What the ladder asks the machine; tests answer themselves. */
 struct event_machine {
 	uint32_t tick_ns;
@@ -100,8 +105,10 @@ struct event_machine {
 	enum perf_sigtrap (*sigtrap)(void); /* perf_probe_sigtrap() */
 	int (*calls)(struct errbuf *err);   /* 0: tracepoints leave calls alone */
 	int (*cpu_timer)(void);		    /* perf_probe_cpu_timer() */
-	enum perf_sigtrap found_sigtrap;    /* what sigtrap() said; 0: not asked yet */
-	bool calls_asked;		    /* calls() said 0 */
+	/* All perf events at once: 0, or a negative errno and the first that cannot be opened. */
+	int (*together)(const struct event_choices *choices, size_t *ret_index);
+	enum perf_sigtrap found_sigtrap; /* what sigtrap() said; 0: not asked yet */
+	bool calls_asked;		 /* calls() said 0 */
 };
 
 /** event_machine_here - this machine, nothing tried yet */
@@ -134,11 +141,6 @@ uint64_t event_prime_up_to(uint64_t number);
  */
 int event_choose(const struct event_request *request, struct event_machine *machine,
 		 struct event_choice *ret_choice, struct errbuf *err);
-
-struct event_choices {
-	struct event_choice events[EVENTS_MAX];
-	size_t nr;
-};
 
 /**
  * event_choose_all - the events of one recording

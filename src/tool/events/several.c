@@ -127,6 +127,19 @@ static int add(struct event_choices *choices, const struct event_choice *choice,
 	return 0;
 }
 
+/* Each was tried alone; there may be fewer counters or breakpoints than events. */
+static int check_together(const struct event_choices *choices, const struct event_machine *machine,
+			  struct errbuf *err)
+{
+	size_t index = 0;
+	int code = choices->nr > 1 ? machine->together(choices, &index) : 0;
+
+	if (!code)
+		return 0;
+	perf_explain(code, choices->events[index].name, err);
+	return code == -EINVAL ? -ENOTSUP : code;
+}
+
 int event_choose_all(const struct event_wish *wish, struct event_machine *machine,
 		     struct event_choices *ret_choices, struct errbuf *err)
 {
@@ -146,6 +159,8 @@ int event_choose_all(const struct event_wish *wish, struct event_machine *machin
 		if (!code)
 			code = add(&choices, &choice, wish->specs[i].name, err);
 	}
+	if (!code)
+		code = check_together(&choices, machine, err);
 	if (!code)
 		*ret_choices = choices;
 	return code;

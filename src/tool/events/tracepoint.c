@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why not all tracepoints. The signal of one inside a system call waits for the call's end. Where the
- * call then waits, and is broken off by no signal of the program's (a stop and a continuation, a
- * debugger that attaches), the kernel would have it go on; with our signal pending, poll(), select(),
- * nanosleep() and their like fail with EINTR instead (measured on Linux 6.18). Calls that begin
- * again for a handler with SA_RESTART, such as read(), are right. So what a thread meets on its way
- * into such a wait is refused: the calls' entries, and the groups of which the kernel has
+ * Why not all tracepoints. The signal of one inside a system call waits for the call's end. Where
+ * the call then waits, and is broken off by no signal of the program's (a stop and a continuation,
+ * a debugger that attaches), the kernel would have it go on; with our signal pending, poll(),
+ * select(), nanosleep() and their like fail with EINTR instead (measured on Linux 6.18). Calls that
+ * begin again for a handler with SA_RESTART, such as read(), are right. So what a thread meets on
+ * its way into such a wait is refused: the calls' entries, and the groups of which the kernel has
  * tracepoints there.
  */
 #include "tool/events/tracepoint.h"
@@ -42,18 +42,20 @@ bool tracepoint_is_name(const char *name)
 
 /* Calls of signal(7) that a handler ends whatever its SA_RESTART; a '*' stands for any ending. */
 static const char *const waiting_calls[] = {
-	"clock_nanosleep*", "epoll_pwait*", "epoll_wait*",	"futex*",	   "io_getevents*",
-	"io_pgetevents*",   "io_uring_enter", "msgrcv",		"msgsnd",	   "nanosleep",
-	"pause",	    "poll",	    "ppoll*",		"pselect6*",	   "restart_syscall",
-	"rt_sigsuspend",    "rt_sigtimedwait*", "select",	"semop",	   "semtimedop*",
+	"clock_nanosleep*", "epoll_pwait*",   "epoll_wait*",	 "futex*",
+	"io_getevents*",    "io_pgetevents*", "io_uring_enter",	 "msgrcv",
+	"msgsnd",	    "nanosleep",      "pause",		 "poll",
+	"ppoll*",	    "pselect6*",      "restart_syscall", "rt_sigsuspend",
+	"rt_sigtimedwait*", "select",	      "semop",		 "semtimedop*",
 	"_newselect",
 };
 
 /* Groups whose tracepoints stand on the way into a wait or out of it, or in interrupts. */
 static const char *const waiting_groups[] = {
-	"alarmtimer", "csd",  "ipi",  "irq",   "irq_matrix", "irq_vectors",	 "lock",
-	"msr",	      "nmi",  "power", "raw_syscalls", "rcu", "rseq",	 "sched",
-	"signal",     "timer", "timer_migration", "watchdog",  "workqueue",
+	"alarmtimer", "csd",   "ipi",	 "irq",	  "irq_matrix",	     "irq_vectors",
+	"lock",	      "msr",   "nmi",	 "power", "raw_syscalls",    "rcu",
+	"rseq",	      "sched", "signal", "timer", "timer_migration", "watchdog",
+	"workqueue",
 };
 
 static bool is_one_of(const char *const *patterns, size_t nr, const char *word, size_t length)
@@ -75,10 +77,11 @@ int tracepoint_refuse(const char *name, struct errbuf *err)
 
 	if (is_one_of(waiting_groups, sizeof(waiting_groups) / sizeof(waiting_groups[0]), name,
 		      strcspn(name, ":")))
-		return errbuf_set(err, -ENOTSUP,
-				  "Cannot sample %s: it belongs to threads that wait or are about to, "
-				  "which a signal would disturb; record with --wall to see waits",
-				  name);
+		return errbuf_set(
+			err, -ENOTSUP,
+			"Cannot sample %s: it belongs to threads that wait or are about to, "
+			"which a signal would disturb; record with --wall to see waits",
+			name);
 	if (begins(name, "syscalls:sys_exit_"))
 		return errbuf_set(err, -ENOTSUP,
 				  "Cannot sample %s: the call that ends may have waited and have "
@@ -88,11 +91,12 @@ int tracepoint_refuse(const char *name, struct errbuf *err)
 	if (begins(name, enter) &&
 	    is_one_of(waiting_calls, sizeof(waiting_calls) / sizeof(waiting_calls[0]), call,
 		      strcspn(call, ":")))
-		return errbuf_set(err, -ENOTSUP,
-				  "Cannot sample %s: the call waits, and with a signal pending fails "
-				  "where a stop and a continuation would have it go on; record with "
-				  "--wall to see waits",
-				  name);
+		return errbuf_set(
+			err, -ENOTSUP,
+			"Cannot sample %s: the call waits, and with a signal pending fails "
+			"where a stop and a continuation would have it go on; record with "
+			"--wall to see waits",
+			name);
 	return 0;
 }
 
