@@ -24,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import cpu_timer
+
 PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
 HERE = Path(__file__).resolve().parent
 
@@ -216,6 +218,10 @@ def without_samples(bench):
               "times")
 
 
+def busy_by_cpu_timer(bench):
+    cpu_timer.measure(bench, PYTHON, cpu_of)
+
+
 def start_up(bench):
     plain = [PYTHON, "-c", "pass"]
     variants = {
@@ -373,7 +379,7 @@ def memory(bench):
               "MiB", None)
 
 
-PARTS = [forwarding, capture, per_sample, without_samples, start_up, to_report, large_report,
+PARTS = [forwarding, capture, per_sample, without_samples, busy_by_cpu_timer, start_up, to_report, large_report,
          sizes, steady_archive, memory]
 
 

@@ -284,7 +284,7 @@ def test_doctor__agrees_with_recording(pathprof, record):
     assert {c["key"] for c in got["checks"]} >= {
         "agent", "cpu_timer", "perf_event_paranoid", "sigtrap", "software_clock", "page_faults",
         "pmu", "yama", "seccomp", "rlimit_sigpending", "rlimit_nofile", "rlimit_memlock",
-        "babeltrace2", "interpreter"}
+        "babeltrace2", "interpreter", "blocked_sigtrap", "async", "breakpoints", "tracefs", "ladder"}
     assert record(["true"])[0].returncode == (0 if got["works"] else 125)
     assert not [c for c in got["checks"] if "No such file" in c["found"]]
     yama, = [c for c in got["checks"] if c["key"] == "yama"]

@@ -11,7 +11,7 @@
  * choose.c      a request to an event with trigger and period, down the ladder of triggers
  * machine.c     what the ladder asks this machine
  * list.c        the events worth a row in `pathprof list`
- * checks.c      what works here, and which knob changes it
+ * checks.c      what works here, and which knob changes it; triggers: checks_triggers.c
  *
  * "cpu-time" is ours: the POSIX CPU-time timer of each thread. All other names are perf's; a
  * trailing :u or :k counts user or kernel mode only. libpfm4 is loaded when the first name of its
