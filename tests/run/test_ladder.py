@@ -16,6 +16,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import BUILD
 
 TRACING = Path("/sys/kernel/tracing")
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="SKIPPED: no compiler")
@@ -127,7 +128,10 @@ def test_breakpoint__every_access_once(record, report, tmp_path, symbol, access,
         pytest.skip("SKIPPED: no breakpoints here")
     assert done.returncode == 0, done.stderr
     got = report(directory)
-    assert got["samples"] == samples and got["lost"]["total"] == 0
+    # From the random first period on to whole ones the kernel lets an overflow or two more happen.
+    beyond = 0 if period == 1 else 3
+    assert samples - beyond <= got["samples"] + got["lost"]["total"] <= samples + beyond
+    assert period > 1 or got["lost"]["total"] == 0
     assert got["events"][0]["name"] == name and got["events"][0]["count"] == samples * period
 
 
@@ -193,7 +197,7 @@ def test_tracepoint__every_entry_once(tracing, pathprof, report, python, tmp_pat
 
 
 def test_seed__repeats_the_first_period(tracing, pathprof, report, python, tmp_path):
-    """Each open stands on a line of its own, so the sampled line tells the first period."""
+    """Each open stands on a line of its own, so the first sampled line tells the first period."""
     (tmp_path / "lines.py").write_text("import os\nopen = lambda: os.close(os.open('/', 0))\n" +
                                        "open()\n" * 400)
     found = {}
@@ -204,10 +208,11 @@ def test_seed__repeats_the_first_period(tracing, pathprof, report, python, tmp_p
         assert done.returncode == 0, done.stderr
         assert seed is None or manifest(tmp_path / name)["seed"] == int(seed)
         assert manifest(tmp_path / name)["seed"] >= 0
-        found[name] = sorted(row["line"] for row in report(tmp_path / name)["lines"]
-                             if row["function"] == "<module>")
-    assert found["a"] == found["b"] and found["a"]
-    assert len({tuple(lines) for lines in found.values()}) > 1, found
+        # When the whole period holds after the first depends on the recorder's moment.
+        found[name] = min(row["line"] for row in report(tmp_path / name)["lines"]
+                          if row["function"] == "<module>")
+    assert found["a"] == found["b"]
+    assert len(set(found.values())) > 1, found
 
 
 BLOCKS = r"""
@@ -405,6 +410,39 @@ def test_ladder__kernel_time_that_is_not_counted_is_the_first_line(record, repor
     assert got["notices"][0].startswith(said) and got["events"][0]["user_only"]
     done, directory = record([python, "-c", "pass"], "-e", "page-faults:u", name="asked")
     assert not manifest(directory)["headlines"]
+
+
+def nobody(tmp_path):
+    """How to start a command as an ordinary user, who may write in tmp_path; skips where none can."""
+    if os.geteuid() == 0:
+        if not all(p.stat().st_mode & 1 for p in (BUILD, *BUILD.parents)):
+            pytest.skip("SKIPPED: another user cannot reach the build tree")
+        os.chmod(tmp_path, 0o777)
+        for parent in tmp_path.parents[:3]:
+            if parent.name.startswith(("pytest", "pt-")):
+                os.chmod(parent, 0o755)
+    return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+@pytest.mark.parametrize("event, first", [
+    ("page-faults", True), ("cpu-clock", True), ("task-clock", True), ("cpu-clock:u", False),
+    ("mem:0x1000:w", True), ("cpu-time", False), ("cpu-time,page-faults", True)])
+def test_ladder__the_kernel_side_that_is_refused_is_the_first_line(record, report, pathprof, tmp_path,
+                                                                   event, first):
+    paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
+    if not paranoid.exists() or int(paranoid.read_text()) != 2:
+        pytest.skip("SKIPPED: kernel.perf_event_paranoid is not 2")
+    done, directory = record(["/usr/bin/python3", "-c", "x = [bytes(5000) for _ in range(20000)]"],
+                             "-e", event, **nobody(tmp_path))
+    if done.returncode == 125 and "no hardware" in done.stderr:
+        pytest.skip("SKIPPED: no breakpoints here")
+    assert done.returncode == 0, done.stderr
+    said = "Kernel time is not included: "
+    assert pathprof("report", directory).stdout.startswith(said) == first
+    assert done.stderr.splitlines()[0].startswith("pathprof record: " + said) == first
+    assert [row["user_only"] for row in report(directory)["events"]] == \
+        [first and name != "cpu-time" for name in event.split(",")]
+    assert report(directory)["notices"][0].startswith(said) == first
 
 
 def test_ladder__timers_that_cannot_be_made_leave_the_clock(record, report, python, available):

@@ -170,22 +170,26 @@ static void write_why_empty(const struct text *text)
 }
 
 /* The first lines of the report: they change what all others mean. */
-static void write_headlines(const struct text *text)
+static int write_headlines(const struct text *text)
 {
-	const struct trace *trace = text->trace;
+	struct notices notices;
+	int rc = notices_collect(text->trace, &notices);
 
-	for (size_t i = 0; i < trace->nr_headlines; i++)
-		display_paragraph(text->out, trace->headlines[i], 0, text->options->width);
-	if (trace->nr_headlines)
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < text->trace->nr_headlines && i < notices.nr; i++)
+		display_paragraph(text->out, notices.sentences[i], 0, text->options->width);
+	if (text->trace->nr_headlines)
 		putc('\n', text->out);
+	notices_release(&notices);
+	return 0;
 }
 
 int text_header(const struct text *text)
 {
-	int rc;
+	int rc = write_headlines(text);
 
-	write_headlines(text);
-	rc = write_command(text);
+	rc = rc ? rc : write_command(text);
 
 	rc = rc ? rc : write_host(text);
 	rc = rc ? rc : write_when(text);
