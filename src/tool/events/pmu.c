@@ -44,15 +44,18 @@ static int read_line(const struct pmu *pmu, const char *folder, const char *file
 	return 0;
 }
 
-static uint64_t *word_of(struct pmu *pmu, const char *name, size_t length)
+/* One of the words that perf_event_open(2) takes. Returns false: it is none. */
+static bool find_word(struct pmu *pmu, const char *name, size_t length, uint64_t **ret_word)
 {
 	if (length == 6 && !strncmp(name, "config", length))
-		return &pmu->kind.config;
-	if (length == 7 && !strncmp(name, "config1", length))
-		return &pmu->kind.config1;
-	if (length == 7 && !strncmp(name, "config2", length))
-		return &pmu->kind.config2;
-	return NULL;
+		*ret_word = &pmu->kind.config;
+	else if (length == 7 && !strncmp(name, "config1", length))
+		*ret_word = &pmu->kind.config1;
+	else if (length == 7 && !strncmp(name, "config2", length))
+		*ret_word = &pmu->kind.config2;
+	else
+		return false;
+	return true;
 }
 
 /*
@@ -62,10 +65,12 @@ static uint64_t *word_of(struct pmu *pmu, const char *name, size_t length)
 static bool put_bits(struct pmu *pmu, const char *format, uint64_t value)
 {
 	size_t length = strcspn(format, ":");
-	uint64_t *word = word_of(pmu, format, length);
 	const char *at = format + length;
+	uint64_t *word;
 
-	while (word && (*at == ':' || *at == ',')) {
+	if (!find_word(pmu, format, length, &word))
+		return false;
+	while (*at == ':' || *at == ',') {
 		unsigned long low = strtoul(at + 1, (char **)&at, 10), high = low;
 
 		if (*at == '-')
@@ -77,7 +82,7 @@ static bool put_bits(struct pmu *pmu, const char *format, uint64_t value)
 			*word |= (value & 1) << bit;
 		}
 	}
-	return word && !*at && !value;
+	return !*at && !value;
 }
 
 static bool parse_value(const char *text, uint64_t *ret_value)
@@ -104,8 +109,7 @@ static int put_term(struct pmu *pmu, char *term, struct errbuf *err)
 	if (equals && !parse_value(equals, &value))
 		return errbuf_set(err, -ENOENT, "'%s=%s' of PMU %s: a number is wanted", term,
 				  equals, pmu->device);
-	word = equals ? word_of(pmu, term, strlen(term)) : NULL;
-	if (word) {
+	if (equals && find_word(pmu, term, strlen(term), &word)) {
 		*word = value;
 		return 0;
 	}
