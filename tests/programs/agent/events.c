@@ -7,14 +7,17 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGES 2000
@@ -225,6 +228,62 @@ static int case_children(const char *self)
 	return 0;
 }
 
+static atomic_int over;
+static _Atomic uint64_t short_ns;
+
+static uint64_t own_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void *be_busy(void *ret_ns)
+{
+	uint64_t start = own_ns();
+
+	prctl(PR_SET_NAME, "busy");
+	while (!atomic_load(&over))
+		for (volatile int i = 0; i < 1000; i++)
+			;
+	*(uint64_t *)ret_ns = own_ns() - start;
+	return NULL;
+}
+
+static void *be_short(void *argument)
+{
+	uint64_t start = own_ns(), now;
+
+	do {
+		for (volatile int i = 0; i < 1000; i++)
+			;
+		now = own_ns();
+	} while (now - start < (uintptr_t)argument);
+	atomic_fetch_add(&short_ns, now - start);
+	return NULL;
+}
+
+/* @number threads of @us each beside a busy one; prints what each kind ran. */
+static int case_share(long number, uintptr_t us)
+{
+	pthread_t busy, thread;
+	uint64_t busy_ns;
+
+	prctl(PR_SET_NAME, "main");
+	pthread_create(&busy, NULL, be_busy, &busy_ns);
+	for (long i = 0; i < number; i++) {
+		if (pthread_create(&thread, NULL, be_short, (void *)(us * 1000)) != 0 ||
+		    pthread_join(thread, NULL) != 0)
+			return 3;
+	}
+	atomic_store(&over, 1);
+	pthread_join(busy, NULL);
+	printf("short %llu\nbusy %llu\n", (unsigned long long)atomic_load(&short_ns),
+	       (unsigned long long)busy_ns);
+	return 0;
+}
+
 static void *fault_and_exit(void *argument)
 {
 	fault((size_t)argument);
@@ -263,6 +322,8 @@ int main(int argc, char **argv)
 		return case_threads(atol(argv[2]), atol(argv[3]));
 	if (strcmp(name, "children") == 0)
 		return case_children(argv[0]);
+	if (strcmp(name, "share") == 0 && argc > 3)
+		return case_share(atol(argv[2]), (uintptr_t)atol(argv[3]));
 	if (strcmp(name, "main-ends") == 0)
 		return case_main_ends();
 	fault(PAGES);
