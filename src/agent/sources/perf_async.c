@@ -15,8 +15,8 @@
  *
  * Where the user's queue of signals is full the kernel sends a plain SIGIO instead, whose default
  * kills and which does not say from whom it is. So SIGIO is taken as well. One that may be ours
- * re-arms every event of the thread that is not armed twice already, and is a sample of none: the
- * final count tells. The program's handler gets it too.
+ * re-arms every event of the thread that may have overflowed, and is a sample of none: the final
+ * count tells. The program's handler gets it too.
  *
  * A stack of a signal that a raw system call had blocked is not the event's; no flag tells.
  */
@@ -121,11 +121,27 @@ void perf_async_overflowed(struct slot *slot, const siginfo_t *info, struct tick
 		return; /* of an event that is no more; or for nobody, and so not re-armed */
 	tick->count = header->events[tick->event].period;
 	capture_tick(&agent.capture, slot, tick);
-	slot->armed_twice &= ~(1u << tick->event);
 	if (info->si_code != POLL_HUP)
 		return;
 	end_first_period(slot, tick->event);
 	rearm_or_end(slot, tick->event);
+}
+
+/*
+ * Since it was last armed on suspicion. So at most one period's worth is armed too much, however
+ * many signals of its own the program gets.
+ */
+static bool may_have_overflowed(struct slot *slot, uint32_t event)
+{
+	uint64_t period = agent.capture.memory.header->events[event].period;
+	uint64_t count;
+
+	if (syscall(SYS_read, slot->own_fds[event], &count, sizeof(count)) != sizeof(count))
+		return true; /* it is not ours any more: arming says so */
+	if (slot->doubted_at[event] != 0 && count - slot->doubted_at[event] < period)
+		return false;
+	slot->doubted_at[event] = count;
+	return true;
 }
 
 /* SIGIO in the kernel is dispositions.c's; errno is kept there. */
@@ -141,10 +157,8 @@ static bool on_sigio(const siginfo_t *info, void *context)
 		if (slot->own_fds[i] < 0)
 			continue;
 		any = true;
-		if (slot->armed_twice & 1u << i)
-			continue;
-		slot->armed_twice |= 1u << i;
-		rearm_or_end(slot, i);
+		if (may_have_overflowed(slot, i))
+			rearm_or_end(slot, i);
 	}
 	return any && !dispositions_has_handler(SIGIO);
 }

@@ -163,18 +163,19 @@ struct slot {
 	int32_t event_fds[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: the recorder's descriptors; -1: none
 					*/
 	int32_t own_fds[EVENTS_MAX];   /* the thread's own of the same events; -1: none */
-	uint32_t armed_twice;	       /* bit e: one overflow more may come before it is disabled */
 	uint32_t previous_depth;       /* frames of stack[] that are one valid chain */
 	uint32_t program_blocks;       /* signals kept out of its mask: agent/guard/agent.h */
 	uint64_t lost_before;	       /* losses of the slot's earlier threads */
 	uint64_t last_ns;	       /* time of the last event of this stream; survives reuse */
 	uint64_t last_tick_ns[EVENTS_MAX];
-	uint64_t start_ns, end_ns;		/* MONOTONIC; end_ns 0 while it lives */
-	uint64_t cpu_ns;			/* exact CPU time of the thread, at its end */
-	uint64_t voluntary_switches;		/* at its end */
-	uint64_t heartbeat_seen;		/* for the check that the recorder lives */
-	uint32_t heartbeat_ticks;		/* ticks since heartbeat_seen changed */
-	int32_t timer;				/* kernel's id of the CPU timer, -1: none */
+	uint64_t
+		doubted_at[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: count when last armed on suspicion */
+	uint64_t start_ns, end_ns;	/* MONOTONIC; end_ns 0 while it lives */
+	uint64_t cpu_ns;		/* exact CPU time of the thread, at its end */
+	uint64_t voluntary_switches;	/* at its end */
+	uint64_t heartbeat_seen;	/* for the check that the recorder lives */
+	uint32_t heartbeat_ticks;	/* ticks since heartbeat_seen changed */
+	int32_t timer;			/* kernel's id of the CPU timer, -1: none */
 	uint64_t start_routine, start_argument; /* of the thread; for the trampoline alone */
 	char name[16];
 

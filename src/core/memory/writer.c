@@ -44,7 +44,7 @@ static void clear_slot(struct slot *slot)
 		atomic_store_explicit(&slot->samples[i], 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->weight[i], 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->refused[i], 0, memory_order_relaxed);
-		slot->last_tick_ns[i] = 0;
+		slot->last_tick_ns[i] = slot->doubted_at[i] = 0;
 		slot->event_fds[i] = slot->own_fds[i] = -1;
 	}
 	atomic_store_explicit(&slot->overrun, 0, memory_order_relaxed);
@@ -52,7 +52,6 @@ static void clear_slot(struct slot *slot)
 	atomic_store_explicit(&slot->arming, ARM_NONE, memory_order_relaxed);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 	slot->arm_error = 0;
-	slot->armed_twice = 0;
 	slot->generation++;
 	slot->pid = slot->tid = 0;
 	slot->program_blocks = 0;
