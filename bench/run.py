@@ -24,6 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import cpu_timer
 import wall
 
 PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
@@ -218,6 +219,10 @@ def without_samples(bench):
               "times")
 
 
+def busy_by_cpu_timer(bench):
+    cpu_timer.measure(bench, PYTHON, cpu_of)
+
+
 def start_up(bench):
     plain = [PYTHON, "-c", "pass"]
     variants = {
@@ -379,7 +384,7 @@ def waits(bench):
     wall.measure(bench, PYTHON)
 
 
-PARTS = [forwarding, capture, per_sample, without_samples, start_up, to_report, large_report,
+PARTS = [forwarding, capture, per_sample, without_samples, busy_by_cpu_timer, start_up, to_report, large_report,
          sizes, steady_archive, memory, waits]
 
 

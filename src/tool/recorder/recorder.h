@@ -38,6 +38,8 @@
 #define RECORD_MEMORY_MIN     (8ull << 20)
 #define RECORD_MEMORY_DEFAULT (256ull << 20)
 
+#define RECORD_SEED_MAX ((1ull << 53) - 1) /* what every JSON reader keeps exactly */
+
 struct record_request {
 	char **command; /* ends with NULL */
 	const char *directory;
@@ -49,6 +51,8 @@ struct record_request {
 	uint64_t wall_ns;     /* waits are looked at once in that time; 0: they are not */
 	size_t wall_event;    /* the event, of unit ns, that waits count as */
 	bool only_locked;     /* keep the samples of threads that hold the interpreter lock */
+	bool seed_is_given;
+	uint64_t seed; /* of the draw of first periods, at most RECORD_SEED_MAX */
 	/* Something the user should know at once; may be NULL. Called from recorder_run()'s thread.
 	 */
 	void (*tell)(void *user, const char *sentence);
