@@ -7,7 +7,7 @@ PYTHON ?= /usr/bin/python3
 # Seconds for each fuzz target.
 SECONDS ?= 60
 
-.PHONY: all build configure check gates demo bench fuzz install clean help
+.PHONY: all build configure check check-hardware cross gates demo bench fuzz install clean help
 
 all: build
 
@@ -15,6 +15,8 @@ help:
 	@echo 'make                    build the program: build/pathprof'
 	@echo 'make demo               record and report a real program; see demo/'
 	@echo 'make check              build and test everything, some minutes'
+	@echo 'make check-hardware     real counter overflows, in a virtual Arm machine; fetches packages'
+	@echo 'make cross              build for aarch64: build-aarch64/pathprof'
 	@echo 'make gates              the checks of the text alone, some seconds'
 	@echo 'make bench              measure; build/bench.json'
 	@echo 'make fuzz [SECONDS=60]  fuzz the readers of foreign bytes, SECONDS a target'
@@ -31,6 +33,14 @@ build: configure
 check:
 	@tools/install-packages build check
 	@$(PYTHON) tools/check.py
+
+check-hardware:
+	@tools/install-packages build hardware
+	@$(PYTHON) tools/hardware/check.py
+
+cross:
+	@tools/install-packages build hardware
+	@$(PYTHON) tools/hardware/cross.py
 
 gates:
 	@tools/install-packages build check

@@ -64,9 +64,9 @@ static int open_event(void)
 
 	if (fd < 0)
 		die("perf_event_open");
-	if (by_signal && (fcntl(fd, F_SETSIG, SIGRTMIN + 5) < 0 ||
-			  fcntl(fd, F_SETOWN_EX, &owner) < 0 ||
-			  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC) < 0))
+	if (by_signal &&
+	    (fcntl(fd, F_SETSIG, SIGRTMIN + 5) < 0 || fcntl(fd, F_SETOWN_EX, &owner) < 0 ||
+	     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC) < 0))
 		die("fcntl");
 	return fd;
 }
@@ -110,7 +110,8 @@ static void *thread(void *unused)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = {.sa_sigaction = on_overflow, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction action = {.sa_sigaction = on_overflow,
+				   .sa_flags = SA_SIGINFO | SA_RESTART};
 	long threads;
 
 	if (argc != 6)
