@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Looks at its own stack through the probe and through the interpreter, and prints both.
 
-  walk_truth.py PROBE CASE
+  walk_truth.py PROBE CASE [outside]
 
 prints a JSON object: `looks` is a list of {walked, end, truth}, `facts` what a case found otherwise.
+With `outside` another process looks.
 Frames are [file, qualified name, line, entry], leaf first; the truth has no entry marks
 """
 
@@ -20,6 +21,7 @@ PROBE = sys.argv[1]
 ROOM = 1024  # frames that a walk may take
 HELD = ctypes.PyDLL(PROBE)  # called with the interpreter lock
 RELEASED = ctypes.CDLL(PROBE)  # called without
+PROBES = (HELD.probe_walk, RELEASED.probe_walk)  # how each look is taken
 LOOKS = []
 FACTS = {}
 CASES = {}
@@ -34,14 +36,16 @@ def stack(frame):
 
 
 def look():
-    for library in (HELD, RELEASED):
+    for probe in PROBES:
         text = ctypes.create_string_buffer(4 << 20)
         # One line, so that both see the same.
-        rc, truth = library.probe_walk(ROOM, text, len(text)), stack(sys._getframe())
+        rc, truth = probe(ROOM, text, len(text)), stack(sys._getframe())
         assert rc == 0
         end, *lines = text.value.decode().splitlines()
+        end, holds_lock = map(int, end.split("\t"))
         walked = [line.split("\t") for line in lines]
-        LOOKS.append({"end": int(end), "truth": truth,
+        LOOKS.append({"end": end, "truth": truth, "holds_lock": holds_lock,
+                      "held": int(probe is PROBES[0]),
                       "walked": [[file, name, int(line), entry == "1"]
                                  for file, name, line, entry in walked]})
 
@@ -351,17 +355,33 @@ with open({out!r}, "w") as out:
 """
 
 
+def interpreters_module():
+    """The private module's name changed in 3.13."""
+    with contextlib.suppress(ImportError):
+        return __import__("_interpreters")
+    return __import__("_xxsubinterpreters")
+
+
+def create(interpreters):
+    """An interpreter that shares the lock and may import ctypes."""
+    if sys.version_info >= (3, 13):
+        return interpreters.create("legacy")
+    if sys.version_info >= (3, 12):
+        return interpreters.create(isolated=False)
+    return interpreters.create()
+
+
 @case
 def subinterpreters():
-    import _xxsubinterpreters as interpreters
-
-    idle = interpreters.create()
+    interpreters = interpreters_module()
+    idle = create(interpreters)
     look()
     for _ in range(2):
-        interpreter = interpreters.create()
+        interpreter = create(interpreters)
         with tempfile.NamedTemporaryFile("r") as out:
             script = SUB_SCRIPT.format(probe=PROBE, path=__file__, out=out.name)
-            interpreters.run_string(interpreter, script)
+            failed = interpreters.run_string(interpreter, script)
+            assert failed is None, failed
             FACTS["in_sub"] = json.load(out)
             LOOKS.extend(FACTS["in_sub"])
         look()
@@ -414,8 +434,9 @@ def identities():
 @case
 def faults():
     HELD.probe_fault.argtypes = [ctypes.c_uint64]
+    rubbish = ctypes.create_string_buffer(b"\xff" * 4096)
     addresses = (8, 0x1000, 0xdead0000, 1 << 46, (1 << 47) + 16, 0xffff800000000000, 2**64 - 8,
-                 id(faults))
+                 ctypes.addressof(rubbish))
     FACTS["wrong"] = [HELD.probe_fault(address) for address in addresses]
     look()
 
@@ -461,10 +482,16 @@ def ticks():
 def benchmark():
     """40 functions, four a file, with line tables of some 300 bytes."""
     HELD.probe_benchmark.restype = ctypes.c_double
+    HELD.probe_benchmark_from_outside.restype = ctypes.c_double
 
     def last():
         FACTS["warm_ns"] = HELD.probe_benchmark(20001, 0)
         FACTS["cold_ns"] = HELD.probe_benchmark(101, 1)
+        calls = ctypes.c_double()
+        for name, identify in (("outside", False), ("outside_identified", True)):
+            FACTS[f"{name}_ns"] = HELD.probe_benchmark_from_outside(2001, 20, identify,
+                                                                    ctypes.byref(calls))
+            FACTS[f"{name}_calls"] = calls.value
     space = {"function_40": last}
     for i in range(40):
         body = "    x = [1, 2]\n    y = x[0] + x[1]\n" * 8
@@ -475,5 +502,7 @@ def benchmark():
 
 
 if __name__ == "__main__":
+    if sys.argv[3:] == ["outside"]:
+        PROBES = (HELD.probe_walk_from_outside, RELEASED.probe_walk_from_outside)
     CASES[sys.argv[2]]()
     json.dump({"looks": LOOKS, "facts": FACTS}, sys.stdout)

@@ -20,17 +20,23 @@ AGENT = BUILD / "src" / "agent" / "libpathprof-agent.so"
 SECONDS = 120  # a command that takes longer hangs
 
 
+MADE = Path("~/.cache/pathprof/interpreters").expanduser()  # by `make interpreters`
+NEWEST = (3, 15)  # CPython from 3.11 to this one can be read
+
+
 def pythons():
-    """Every CPython 3.11 at hand, once each."""
+    """Every CPython at hand that can be read, once each."""
     named = [p for p in os.environ.get("PATHPROF_PYTHONS", "").split(":") if p]
-    candidates = ["/usr/bin/python3", *named,
-                  *map(str, sorted(Path.home().glob(".pyenv/versions/3.11.*/bin/python3")))]
+    made = [str(path.parent / json.loads(path.read_text())["python"])
+            for path in sorted(MADE.glob("*/interpreter.json"))]
+    candidates = ["/usr/bin/python3", *named, *made,
+                  *map(str, sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3")))]
     found = {}
     for python in candidates:
         if os.access(python, os.X_OK):
-            asked = subprocess.run([python, "-c", "import sys; print(sys.version_info[:2])"],
+            asked = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"],
                                    capture_output=True, text=True, check=False)
-            if asked.stdout.strip() == "(3, 11)":
+            if (3, 11) <= tuple(map(int, asked.stdout.split())) <= NEWEST:
                 found.setdefault(os.path.realpath(python), python)
     return list(found.values())
 

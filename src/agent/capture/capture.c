@@ -27,6 +27,24 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Is there an interpreter to be read? One that was loaded meanwhile is found here. */
+static bool has_interpreter(struct capture *capture, const struct tick *tick)
+{
+	if (__atomic_load_n(&capture->cpython.layout, __ATOMIC_ACQUIRE))
+		return true;
+	if (tick->faults_blocked)
+		return false;
+	switch (cpython_late_look(&capture->late, &capture->cpython)) {
+	case CPYTHON_LATE_READABLE:
+		return true;
+	case CPYTHON_LATE_UNREADABLE:
+		capture->no_interpreter = 1;
+		return false;
+	default:
+		return false;
+	}
+}
+
 /* Returns false: the table is full. */
 static bool python_chain(struct capture *capture, struct slot *slot, const struct tick *tick,
 			 struct python_chain *ret_chain)
@@ -34,8 +52,9 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 	uint64_t thread_state;
 	enum cpython_end end;
 	size_t nr_frames;
+	bool holds_lock;
 
-	if (!capture->cpython.layout) {
+	if (!has_interpreter(capture, tick)) {
 		if (capture->no_interpreter)
 			ret_chain->degraded = 1u << DEGRADED_NO_INTERPRETER;
 		return true;
@@ -43,7 +62,7 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 	/* A load that faults while SIGSEGV is blocked kills the program, so none is tried. */
 	if (tick->faults_blocked)
 		return python_stack_unreadable(capture, DEGRADED_FAULTS_BLOCKED, ret_chain);
-	thread_state = cpython_thread_state(&capture->cpython, slot->tid);
+	thread_state = cpython_thread_state(&capture->cpython, slot->tid, &holds_lock);
 	if (!thread_state)
 		return true;
 	nr_frames = cpython_walk(&capture->cpython, thread_state,

@@ -12,11 +12,12 @@
 #include "core/cpython/cpython.h"
 #include "core/memory/memory.h"
 
-/* What the handler needs; made before the first tick, constant afterwards. */
+/* What the handler needs; made before the first tick, constant afterwards but where @late says. */
 struct capture {
 	struct memory memory;
 	struct cpython cpython;
-	uint32_t no_interpreter; /* an interpreter is there but cannot be read: degraded */
+	struct cpython_late late; /* an interpreter may be loaded yet: found in the handler */
+	uint32_t no_interpreter;  /* an interpreter is there but cannot be read: degraded */
 };
 
 struct tick {

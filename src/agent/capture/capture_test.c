@@ -28,13 +28,36 @@ static void test_capture__no_interpreter(void **state)
 {
 	(void)state;
 	call(1, 1);
-	capture.cpython.layout = NULL;
+	capture.cpython.layout = 0;
 	assert_int_equal(tick(), 0);
 	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_NO_INTERPRETER]), 0);
 	capture.no_interpreter = 1;
 	assert_int_equal(tick(), 0);
 	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_NO_INTERPRETER]), 1);
 	assert_int_equal(fake.calls, 0);
+}
+
+static void test_capture__an_interpreter_that_is_loaded_later(void **state)
+{
+	struct tick blocked = {.time_ns = 50, .count = 1, .faults_blocked = true};
+
+	(void)state;
+	call(1, 1);
+	capture.cpython.layout = 0;
+	fake.late_found = CPYTHON_LATE_NONE;
+	assert_int_equal(tick(), 0);
+	assert_int_equal(fake.late_looks, 1);
+	fake.late_found = CPYTHON_LATE_READABLE;
+	capture_tick(&capture, slot, &blocked); /* a load that faults would kill */
+	assert_int_equal(fake.late_looks, 1);
+	assert_int_equal(capture.cpython.layout, 0);
+	assert_int_not_equal(tick(), 0);
+	assert_int_not_equal(tick(), 0);
+	assert_int_equal(fake.late_looks, 2);
+	capture.cpython.layout = 0;
+	fake.late_found = CPYTHON_LATE_UNREADABLE;
+	assert_int_equal(tick(), 0);
+	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_NO_INTERPRETER]), 1);
 }
 
 static void test_capture__a_thread_without_python(void **state)
@@ -314,6 +337,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CAPTURE_TEST(blocked_faults_read_nothing),
 		CAPTURE_TEST(no_interpreter),
+		CAPTURE_TEST(an_interpreter_that_is_loaded_later),
 		CAPTURE_TEST(a_thread_without_python),
 		CAPTURE_TEST(not_recording_is_no_loss),
 		CAPTURE_TEST(a_nested_tick_is_a_loss),

@@ -5,12 +5,22 @@
 
 __thread struct fake_cpython fake;
 
-uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid)
+uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool *ret_holds_lock)
 {
 	(void)cpython;
 	fake.calls++;
 	fake.tid = tid;
+	*ret_holds_lock = fake.holds_lock;
 	return fake.thread_state;
+}
+
+enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpython *cpython)
+{
+	(void)late;
+	fake.late_looks++;
+	if (fake.late_found == CPYTHON_LATE_READABLE)
+		cpython->layout = 1;
+	return fake.late_found;
 }
 
 size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,

@@ -23,14 +23,18 @@ struct fake_code {
 };
 
 struct fake_cpython {
-	uint64_t thread_state;			  /* 0: never ran Python */
+	uint64_t thread_state; /* 0: never ran Python */
+	bool holds_lock;
 	struct cpython_frame frames[FAKE_FRAMES]; /* leaf first */
 	size_t nr_frames;
 	enum cpython_end end; /* where there is room for all frames */
 	struct fake_code codes[FAKE_CODES];
 	void (*during_walk)(void); /* called in the walk, once */
 
+	enum cpython_late_found late_found;
+
 	/* what was asked */
+	unsigned int late_looks;
 	uint32_t tid;
 	unsigned int calls; /* of any function */
 	unsigned int reads; /* of code objects */

@@ -47,6 +47,8 @@ static void find_interpreter(struct capture *capture, struct handshake_hello *he
 	int r = cpython_find(&capture->cpython, &err);
 	ssize_t n;
 
+	if (r == -ENOENT)
+		cpython_late_begin(&capture->late);
 	hello->interpreter = INTERPRETER_NONE;
 	if (r == 0)
 		hello->interpreter = INTERPRETER_READ;

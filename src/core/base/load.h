@@ -13,6 +13,7 @@
  *                  themselves: faulting instruction, recovery. (The idea is the kernel's
  *                  exception table, Documentation/arch/x86/exception-tables.rst.)
  *   READER_REMOTE  another process, by process_vm_readv().
+ *   READER_BLOCKS  another process, a page at a time, each page once: load_blocks.h.
  *
  * load_recover() is what the fault handler calls.
  */
@@ -27,11 +28,15 @@
 enum reader_kind {
 	READER_DIRECT,
 	READER_REMOTE,
+	READER_BLOCKS,
 };
+
+struct load_blocks; /* load_blocks.h */
 
 struct reader {
 	enum reader_kind kind;
-	pid_t pid; /* READER_REMOTE */
+	pid_t pid;		    /* READER_REMOTE */
+	struct load_blocks *blocks; /* READER_BLOCKS */
 };
 
 /**
@@ -43,6 +48,16 @@ uintptr_t load_recover(uintptr_t pc);
 
 /** load_remote - READER_REMOTE's way. Returns false if not all of @length could be read. */
 bool load_remote(pid_t pid, uint64_t address, void *to, size_t length);
+
+/** load_from_blocks - READER_BLOCKS's way. Returns false if not all of @length could be read. */
+bool load_from_blocks(struct load_blocks *blocks, uint64_t address, void *to, size_t length);
+
+/** load_elsewhere - the ways that are no single instruction */
+static inline bool load_elsewhere(struct reader reader, uint64_t address, void *to, size_t length)
+{
+	return reader.kind == READER_REMOTE ? load_remote(reader.pid, address, to, length)
+					    : load_from_blocks(reader.blocks, address, to, length);
+}
 
 #if defined(__x86_64__)
 /* At any alignment, of any type: a memory operand, which saves computing the address first. */
@@ -111,21 +126,21 @@ static inline __attribute__((always_inline)) bool load_u64(struct reader reader,
 							   uint64_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint64_t(address, to)
-					    : load_remote(reader.pid, address, to, sizeof(*to));
+					    : load_elsewhere(reader, address, to, sizeof(*to));
 }
 
 static inline __attribute__((always_inline)) bool load_u32(struct reader reader, uint64_t address,
 							   uint32_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint32_t(address, to)
-					    : load_remote(reader.pid, address, to, sizeof(*to));
+					    : load_elsewhere(reader, address, to, sizeof(*to));
 }
 
 static inline __attribute__((always_inline)) bool load_u8(struct reader reader, uint64_t address,
 							  uint8_t *to)
 {
 	return reader.kind == READER_DIRECT ? load_direct_uint8_t(address, to)
-					    : load_remote(reader.pid, address, to, sizeof(*to));
+					    : load_elsewhere(reader, address, to, sizeof(*to));
 }
 
 #endif

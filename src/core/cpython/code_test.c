@@ -138,7 +138,7 @@ static void test_identity__depends_on_each_part(void **state)
 		0,
 	};
 
-	world_put_u32(line + world->cpython.layout->code_first_line, 11);
+	world_put_u32(line + world_layout(world)->code_first_line, 11);
 	identities[10] = identity(world, line);
 	assert_all_differ(identities, 11);
 	assert_true(identity(world, world_code(world, text, text, table, 9)) ==
@@ -155,7 +155,7 @@ static void test_identity__lines_alone_never_collide(void **state)
 
 	assert_non_null(identities);
 	for (uint32_t i = 0; i < LINES; i++) {
-		world_put_u32(code + world->cpython.layout->code_first_line, i);
+		world_put_u32(code + world_layout(world)->code_first_line, i);
 		identities[i] = identity(world, code);
 	}
 	assert_all_differ(identities, LINES);
@@ -191,7 +191,7 @@ static void test_identify__remembers_file_names_for_one_run(void **state)
 	uint64_t before = cpython_identify(&world->cpython, code, &memo);
 
 	assert_true(before != 0 && before == identity(world, code));
-	((char *)(uintptr_t)(file + world->cpython.layout->string_ascii_data))[0] = 'F';
+	((char *)(uintptr_t)(file + world_layout(world)->string_ascii_data))[0] = 'F';
 	assert_true(cpython_identify(&world->cpython, code, &memo) == before);
 	assert_true(cpython_identify(&world->cpython, code, &fresh) != before);
 	assert_true(cpython_identify(&world->cpython, other, &memo) == identity(world, other));
@@ -211,7 +211,7 @@ static void assert_refused(struct world *world, uint64_t name, uint64_t file, ui
 static void test_read_code__refuses_what_is_no_code_object(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t text = world_ascii(world, "text"), table = world_bytes(world, "\x80", 1);
 	uint64_t odd = world_ascii(world, "odd");
 
@@ -236,7 +236,7 @@ static void test_read_code__refuses_what_is_no_code_object(void **state)
 static void test_read_code__lengths_that_leave_the_mapping_are_refused(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t table = world_bytes(world, "\x80\0\0", 3);
 	uint64_t text = world_ascii(world, "text");
 
@@ -255,7 +255,7 @@ static void test_copy__copies_exactly_or_refuses(void **state)
 
 	for (uint8_t i = 0; i < sizeof(source); i++)
 		source[i] = i;
-	at = world_bytes(world, source, sizeof(source)) + world->cpython.layout->bytes_data;
+	at = world_bytes(world, source, sizeof(source)) + world_layout(world)->bytes_data;
 	for (size_t length = 0; length < sizeof(copy); length++) {
 		memset(copy, 0xff, sizeof(copy));
 		assert_true(cpython_copy(at + sizeof(source) - length, copy, length));

@@ -5,6 +5,8 @@
  *
  * Differences come in eras: one walk per era (walk_311.h, ...), one constant table of offsets
  * per version (layout_311.h, ...). Outside this room nothing names a CPython structure or version.
+ *
+ * The functions here look at their own process; remote.h has those that look at another one.
  */
 #ifndef PATHPROF_CORE_CPYTHON_CPYTHON_H
 #define PATHPROF_CORE_CPYTHON_CPYTHON_H
@@ -16,16 +18,28 @@
 #include "core/base/errbuf.h"
 #include "core/base/load.h"
 
-struct cpython_layout; /* constant table of one version: layout.h, private */
+/* Where each thread of a process keeps a variable of one word. */
+struct cpython_thread_local {
+	uint32_t known;	 /* 0: not */
+	uint32_t module; /* the loader's number of it; 0: at a distance from the thread pointer */
+	int64_t offset;	 /* in the module's storage; or that distance */
+};
 
-/* One interpreter in this process, found and checked. Constant after cpython_find(). */
+/*
+ * One interpreter in a process, found and checked. Constant after cpython_find(). Plain data: holds
+ * for that process wherever it is read.
+ */
 struct cpython {
-	const struct cpython_layout *layout; /* NULL: none found, or not readable */
-	uint64_t runtime;		     /* address of _PyRuntime */
-	uint32_t version;		     /* as Py_Version: 0x030b02f0 */
-	uint64_t code_type;		     /* address of PyCode_Type */
-	uint64_t string_type;		     /* address of PyUnicode_Type */
-	uint64_t bytes_type;		     /* address of PyBytes_Type */
+	uint32_t layout;      /* number of its table; 0: none found, or not readable */
+	uint32_t version;     /* as Py_Version: 0x030b02f0 */
+	uint64_t runtime;     /* address of _PyRuntime */
+	uint64_t code_type;   /* address of PyCode_Type */
+	uint64_t string_type; /* address of PyUnicode_Type */
+	uint64_t bytes_type;  /* address of PyBytes_Type */
+
+	/* From 3.12 on: the state that a thread has attached, and the one that it had last. */
+	struct cpython_thread_local current_state;
+	struct cpython_thread_local last_state; /* from 3.15 on; before, a key of the runtime */
 };
 
 /* A frame as the walk finds it, leaf first. */
@@ -66,21 +80,50 @@ struct cpython_code {
  */
 int cpython_find(struct cpython *ret_cpython, struct errbuf *err);
 
+/* Where the search for an interpreter that is loaded later stands: in the loader's list. */
+struct cpython_late {
+	uint64_t r_debug;   /* the loader's; 0: there is no search */
+	uint64_t seen;	    /* the last object that was looked at */
+	uint64_t waits_for; /* holds an interpreter that has not begun; 0: none */
+	uint32_t busy;
+};
+
+enum cpython_late_found {
+	CPYTHON_LATE_NONE,
+	CPYTHON_LATE_READABLE,
+	CPYTHON_LATE_UNREADABLE, /* of a version or build that nobody taught */
+};
+
+/** cpython_late_begin - search from now on. After cpython_find() found none. Not signal-safe. */
+void cpython_late_begin(struct cpython_late *late);
+
+/**
+ * cpython_late_look - was an interpreter loaded since, also by dlopen(RTLD_LOCAL)?
+ * @cpython: filled when it says CPYTHON_LATE_READABLE, the layout last and with release: other
+ * threads read the layout with acquire. Nothing but layout 0 before.
+ * Says so once; from then on CPYTHON_LATE_NONE. Costs three loads while the loader has loaded
+ * nothing new; else some 100 loads for each new object, at most 16 a call. The loads are guarded.
+ * Signal-safe, from any thread.
+ */
+enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpython *cpython);
+
 /**
  * cpython_thread_state - address of the calling thread's running thread state
  * @tid: the calling thread's id
+ * @ret_holds_lock: does the thread hold its interpreter's lock; of free-threaded builds: is it
+ * attached; false where it returns 0
  * Returns 0 where the thread never ran Python. Also right while the thread has released the
  * interpreter lock, and for sub-interpreters. Signal-safe; calls only pthread_getspecific(),
  * which in glibc is loads from the thread's own block (2.36: nptl/pthread_getspecific.c).
  */
-uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid);
+uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool *ret_holds_lock);
 
 /**
  * cpython_walk - the Python frames of a thread state, leaf first (direct loads)
  * @frames: room for @max frames
  * @ret_end: how the walk ended
  * Returns the number of frames. Signal-safe.
- * Cost: about four loads a frame, no branches that depend on the version.
+ * Cost: about four loads a frame (five from 3.12 on), no branches that depend on the version.
  */
 size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,
 		    struct cpython_frame *frames, size_t max, enum cpython_end *ret_end);

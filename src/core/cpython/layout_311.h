@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPython 3.11, in a header so that the hot paths fold its numbers: printed by print_layout.c, the
- * same from 3.11.0 on. Release builds; a build with Py_TRACE_REFS has longer objects, which
- * cpython_find() sees by the types' sizes.
+ * CPython 3.11, the same from 3.11.0 on, debug builds included: printed by print_layout.c. In a
+ * header so that the hot paths fold its numbers.
  */
 #ifndef PATHPROF_CORE_CPYTHON_LAYOUT_311_H
 #define PATHPROF_CORE_CPYTHON_LAYOUT_311_H
@@ -28,8 +27,8 @@ static const struct cpython_layout cpython_layout_311 = {
 	.cframe_frame = 0x8,
 	.cframe_previous = 0x10,
 	.frame_code = 0x20,
-	.frame_previous = 0x30,
 	.frame_instruction = 0x38,
+	.frame_previous = 0x30,
 	.frame_is_entry = 0x44,
 	.object_type = 0x8,
 	.object_size = 0x10,

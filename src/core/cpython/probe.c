@@ -9,9 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/cpython/remote.h"
 #include "core/cpython/world_for_tests.h"
 
 #define PROBE		__attribute__((visibility("default")))
@@ -22,6 +26,9 @@
 PROBE int probe_find(char *sentence, size_t size);
 PROBE uint32_t probe_version(void);
 PROBE int probe_walk(size_t max, char *text, size_t size);
+PROBE int probe_walk_from_outside(size_t max, char *text, size_t size);
+PROBE double probe_benchmark_from_outside(int rounds, unsigned int depth, bool identify,
+					  double *ret_calls);
 PROBE uint64_t probe_identity(uint64_t code);
 PROBE uint64_t probe_state_in_thread(void);
 PROBE void probe_call(void (*function)(void));
@@ -45,75 +52,180 @@ PROBE uint32_t probe_version(void)
 	return cpython_find(&cpython, NULL) ? 0 : cpython.version;
 }
 
+/* One look, from the thread itself or, where there is a remote, from another process. */
+struct look {
+	struct cpython cpython;
+	struct cpython_remote *remote;
+	uint32_t tid;
+	struct cpython_frame frames[FRAMES_MAX];
+	size_t nr_frames;
+	enum cpython_end end;
+	bool holds_lock;
+};
+
+static bool look_copy(struct look *look, uint64_t address, void *to, size_t length)
+{
+	return look->remote ? cpython_remote_copy(look->remote, address, to, length)
+			    : cpython_copy(address, to, length);
+}
+
+static bool look_read_code(struct look *look, uint64_t address, struct cpython_code *ret_code)
+{
+	return look->remote
+		       ? cpython_remote_read_code(look->remote, &look->cpython, address, ret_code)
+		       : cpython_read_code(&look->cpython, address, ret_code);
+}
+
+static void look_walk(struct look *look, size_t max, uint64_t hint)
+{
+	struct cpython_remote_stack stack = {.frames = look->frames, .max = max};
+	uint64_t state;
+
+	if (look->remote) {
+		state = cpython_remote_thread_state(look->remote, &look->cpython, look->tid, hint,
+						    &look->holds_lock);
+		cpython_remote_walk(look->remote, &look->cpython, state, &stack);
+		look->nr_frames = stack.nr_frames;
+		look->end = stack.end;
+		return;
+	}
+	state = cpython_thread_state(&look->cpython, look->tid, &look->holds_lock);
+	look->nr_frames = cpython_walk(&look->cpython, state, look->frames, max, &look->end);
+}
+
 /* As UTF-8; the caller frees. */
-static char *copy_text(const struct cpython_text *text)
+static char *copy_text(struct look *look, const struct cpython_text *text)
 {
 	size_t bytes = (size_t)text->length * text->width;
 	uint8_t *characters = malloc(bytes + 1);
 	char *utf8 = NULL;
 
-	if (characters && cpython_copy(text->address, characters, bytes))
+	if (characters && look_copy(look, text->address, characters, bytes))
 		utf8 = cpython_text_utf8(characters, text->length, text->width);
 	free(characters);
 	return utf8;
 }
 
-static uint32_t line_of(const struct cpython_code *code, uint32_t position)
+static uint32_t line_of(struct look *look, const struct cpython_code *code, uint32_t position)
 {
 	uint8_t *table = malloc(code->line_table_length + 1);
 	uint32_t line = 0;
 
-	if (table && cpython_copy(code->line_table, table, code->line_table_length))
+	if (table && look_copy(look, code->line_table, table, code->line_table_length))
 		line = cpython_line(code->line_table_kind, table, code->line_table_length,
 				    code->first_line, position);
 	free(table);
 	return line;
 }
 
-static void write_frame(FILE *to, const struct cpython *cpython, const struct cpython_frame *frame)
+static void write_frame(FILE *to, struct look *look, const struct cpython_frame *frame)
 {
 	struct cpython_code code;
 	char *file, *name;
 
-	if (!cpython_read_code(cpython, frame->code_address, &code)) {
+	if (!look_read_code(look, frame->code_address, &code)) {
 		fprintf(to, "unreadable code\n");
 		return;
 	}
-	file = copy_text(&code.file);
-	name = copy_text(&code.name);
+	file = copy_text(look, &code.file);
+	name = copy_text(look, &code.name);
 	fprintf(to, "%s\t%s\t%u\t%u\n", file ? file : "?", name ? name : "?",
-		line_of(&code, frame->position), frame->entry);
+		line_of(look, &code, frame->position), frame->entry);
 	free(file);
 	free(name);
 }
 
-/* The end of the walk on the first line, then file, name, line and entry mark of each frame. */
-PROBE int probe_walk(size_t max, char *text, size_t size)
+/* The end of the walk and whether the lock was held on the first line, then file, name, line and
+ * entry mark of each frame. */
+static int write_look(struct look *look, size_t max, char *text, size_t size)
 {
-	struct cpython_frame *frames;
-	struct cpython cpython;
-	enum cpython_end end;
-	size_t nr_frames;
-	uint64_t state;
-	FILE *to;
+	FILE *to = max <= FRAMES_MAX ? fmemopen(text, size, "w") : NULL;
 
-	if (max > FRAMES_MAX || cpython_find(&cpython, NULL))
-		return -1;
-	to = fmemopen(text, size, "w");
 	if (!to)
 		return -1;
-	frames = calloc(FRAMES_MAX, sizeof(*frames));
-	if (!frames) {
-		fclose(to);
-		return -1;
-	}
-	state = cpython_thread_state(&cpython, (uint32_t)gettid());
-	nr_frames = cpython_walk(&cpython, state, frames, max, &end);
-	fprintf(to, "%d\n", end);
-	for (size_t i = 0; i < nr_frames; i++)
-		write_frame(to, &cpython, &frames[i]);
-	free(frames);
+	look_walk(look, max, 0);
+	fprintf(to, "%d\t%d\n", look->end, look->holds_lock);
+	for (size_t i = 0; i < look->nr_frames; i++)
+		write_frame(to, look, &look->frames[i]);
 	return fclose(to);
+}
+
+static struct look *look_new(void)
+{
+	struct look *look = calloc(1, sizeof(*look));
+
+	if (!look || cpython_find(&look->cpython, NULL)) {
+		free(look);
+		return NULL;
+	}
+	look->tid = (uint32_t)gettid();
+	return look;
+}
+
+PROBE int probe_walk(size_t max, char *text, size_t size)
+{
+	struct look *look = look_new();
+	int rc = look ? write_look(look, max, text, size) : -1;
+
+	free(look);
+	return rc;
+}
+
+/* Runs @see in a child process, which looks at this thread while it waits. */
+static int from_outside(void (*see)(struct look *look, void *argument), void *argument)
+{
+	struct look *look = look_new();
+	int status = -1;
+	pid_t child;
+
+	if (!look)
+		return -1;
+	look->remote = calloc(1, sizeof(*look->remote));
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* for YAMA; fails without it */
+	child = look->remote ? fork() : -1;
+	if (!child) {
+		cpython_remote_begin(look->remote, getppid());
+		see(look, argument);
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, &status, 0);
+	free(look->remote);
+	free(look);
+	return status ? -1 : 0;
+}
+
+struct outside_text {
+	char *text; /* shared with the child */
+	size_t size, max;
+};
+
+static void see_text(struct look *look, void *argument)
+{
+	struct outside_text *outside = argument;
+
+	if (write_look(look, outside->max, outside->text, outside->size))
+		_exit(1);
+}
+
+static void *map_shared(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+PROBE int probe_walk_from_outside(size_t max, char *text, size_t size)
+{
+	struct outside_text outside = {.text = map_shared(size), .size = size, .max = max};
+	int rc;
+
+	if (!outside.text)
+		return -1;
+	rc = from_outside(see_text, &outside);
+	memcpy(text, outside.text, size);
+	munmap(outside.text, size);
+	return rc;
 }
 
 PROBE uint64_t probe_identity(uint64_t code_address)
@@ -127,9 +239,11 @@ PROBE uint64_t probe_identity(uint64_t code_address)
 static void *state_here(void *ret_state)
 {
 	struct cpython cpython;
+	bool holds_lock;
 
 	if (!cpython_find(&cpython, NULL))
-		*(uint64_t *)ret_state = cpython_thread_state(&cpython, (uint32_t)gettid());
+		*(uint64_t *)ret_state =
+			cpython_thread_state(&cpython, (uint32_t)gettid(), &holds_lock);
 	return NULL;
 }
 
@@ -189,8 +303,9 @@ static double read_once(const struct cpython *cpython, uint32_t tid)
 	struct cpython_frame frames[BENCHMARK_DEPTH];
 	struct cpython_file_memo memo = {0};
 	enum cpython_end end;
+	bool holds_lock;
 	double start = now_ns();
-	uint64_t state = cpython_thread_state(cpython, tid);
+	uint64_t state = cpython_thread_state(cpython, tid, &holds_lock);
 	size_t nr_frames = cpython_walk(cpython, state, frames, BENCHMARK_DEPTH, &end);
 
 	for (size_t i = 0; i < nr_frames; i++)
@@ -230,5 +345,56 @@ PROBE double probe_benchmark(int rounds, int cold)
 	median = times[rounds / 2];
 	free(times);
 	free(other);
+	return median;
+}
+
+struct outside_times {
+	double *times; /* shared with the child */
+	int rounds;
+	unsigned int depth;
+	bool identify;
+};
+
+static void see_times(struct look *look, void *argument)
+{
+	struct outside_times *outside = argument;
+	uint64_t hint = cpython_remote_thread_state(look->remote, &look->cpython, look->tid, 0,
+						    &look->holds_lock);
+
+	for (int i = 0; i < outside->rounds; i++) {
+		struct cpython_file_memo memo = {0};
+		double start = now_ns();
+
+		cpython_remote_begin(look->remote, getppid());
+		look_walk(look, outside->depth, hint);
+		for (size_t j = 0; outside->identify && j < look->nr_frames; j++)
+			if (!cpython_remote_identify(look->remote, &look->cpython,
+						     look->frames[j].code_address, &memo))
+				_exit(1);
+		outside->times[i] = now_ns() - start;
+		if (look->nr_frames != outside->depth)
+			_exit(1);
+	}
+	outside->times[outside->rounds] = (double)look->remote->blocks.nr_calls / outside->rounds;
+}
+
+/* Median time in ns of looking at the topmost @depth frames of this thread from another process,
+ * and the calls of process_vm_readv() that one look takes. 0: it failed. */
+PROBE double probe_benchmark_from_outside(int rounds, unsigned int depth, bool identify,
+					  double *ret_calls)
+{
+	size_t bytes = ((size_t)rounds + 1) * sizeof(double);
+	struct outside_times outside = {
+		.times = map_shared(bytes), .rounds = rounds, .depth = depth, .identify = identify};
+	double median = 0;
+
+	if (!outside.times)
+		return 0;
+	if (!from_outside(see_times, &outside)) {
+		*ret_calls = outside.times[rounds];
+		qsort(outside.times, (size_t)rounds, sizeof(double), by_value);
+		median = outside.times[rounds / 2];
+	}
+	munmap(outside.times, bytes);
 	return median;
 }

@@ -57,11 +57,12 @@ static void on_tick(int signal_number, siginfo_t *info, void *context)
 	enum cpython_end end;
 	uint64_t state;
 	size_t nr_frames;
+	bool holds_lock;
 
 	(void)signal_number;
 	(void)info;
 	(void)context;
-	state = cpython_thread_state(&ticking.cpython, (uint32_t)gettid());
+	state = cpython_thread_state(&ticking.cpython, (uint32_t)gettid(), &holds_lock);
 	nr_frames = cpython_walk(&ticking.cpython, state, ticking.frames, FRAMES_MAX, &end);
 	read_frames(nr_frames, end);
 	ticking.counts.ticks++;

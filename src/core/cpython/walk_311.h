@@ -26,31 +26,7 @@
 #ifndef PATHPROF_CORE_CPYTHON_WALK_311_H
 #define PATHPROF_CORE_CPYTHON_WALK_311_H
 
-#include "core/base/load.h"
-#include "core/cpython/cpython.h"
-#include "core/cpython/layout.h"
-
-#define WALK_INLINE	 static inline __attribute__((always_inline))
-#define CODE_UNIT_BYTES	 2
-#define CACHE_LINE_BYTES 64
-
-/* Where the walk writes. */
-struct walk_room {
-	struct cpython_frame *frames;
-	size_t max;
-	size_t nr_frames;
-	uint64_t root;	 /* the cframe inside the thread state */
-	uint64_t before; /* the frame at which the evaluation loop before this one stands */
-	bool entered;	 /* the frame that entered this evaluation loop is among the frames */
-	bool torn;	 /* and it does not stand on @before */
-};
-
-/* A hint never faults, whatever the address. */
-WALK_INLINE void walk_fetch(uint64_t address, unsigned int nr_lines)
-{
-	for (unsigned int line = 0; line < nr_lines; line++)
-		__builtin_prefetch((const void *)(uintptr_t)(address + line * CACHE_LINE_BYTES));
-}
+#include "core/cpython/walk_room.h"
 
 /* One frame, not yet checked against its code object. prev_instr of a frame that has not begun
  * stands one unit before the first. */
@@ -85,7 +61,7 @@ WALK_INLINE enum cpython_end walk_311_chain(struct reader reader,
 		if (!walk_311_frame(reader, layout, frame, to) ||
 		    !load_u64(reader, frame + layout->frame_previous, &frame))
 			return CPYTHON_END_UNREADABLE;
-		walk_fetch(to->code_address, 3); /* up to the pointer to the line table */
+		walk_fetch(reader, to->code_address, 3); /* up to the pointer to the line table */
 		room->nr_frames++;
 		if (!to->entry || room->entered)
 			continue;
@@ -112,8 +88,8 @@ WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython_layou
 	    !load_u64(reader, code + layout->code_qualified_name, &name) ||
 	    !load_u64(reader, code + layout->code_line_table, &line_table))
 		return false;
-	walk_fetch(name, 2);
-	walk_fetch(line_table, 3);
+	walk_fetch(reader, name, 2);
+	walk_fetch(reader, line_table, 3);
 	return true;
 }
 
@@ -151,6 +127,7 @@ WALK_INLINE enum cpython_end walk_311_from(struct reader reader,
 		return CPYTHON_END_ROOT;
 	if (!frame || !load_u64(reader, before + layout->cframe_frame, &room->before))
 		return CPYTHON_END_UNREADABLE;
+	walk_fetch_below(reader, frame);
 	return walk_311_checked(reader, layout, cpython, room,
 				walk_311_chain(reader, layout, frame, room));
 }

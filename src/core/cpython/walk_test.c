@@ -4,9 +4,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "core/cpython/remote.h"
 #include "core/cpython/world_for_tests.h"
 
 #define ROOM 16
@@ -25,6 +27,23 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* The walk, which from another process (here this one, by its id) finds the same. */
+static size_t walk_both(struct world *world, uint64_t thread_state,
+			struct cpython_frame frames[ROOM], enum cpython_end *ret_end)
+{
+	static struct cpython_remote remote;
+	struct cpython_frame from_outside[ROOM];
+	struct cpython_remote_stack stack = {.frames = from_outside, .max = ROOM};
+	size_t nr_frames = cpython_walk(&world->cpython, thread_state, frames, ROOM, ret_end);
+
+	cpython_remote_begin(&remote, getpid());
+	cpython_remote_walk(&remote, &world->cpython, thread_state, &stack);
+	assert_int_equal(stack.nr_frames, nr_frames);
+	assert_int_equal(stack.end, *ret_end);
+	assert_memory_equal(from_outside, frames, nr_frames * sizeof(*frames));
+	return nr_frames;
+}
+
 static uint64_t some_code(struct world *world)
 {
 	uint64_t text = world_ascii(world, "name");
@@ -39,7 +58,7 @@ static size_t walk(struct world *world, uint64_t frame, struct cpython_frame fra
 	uint64_t root = world_cframe(world, 0, 0);
 	uint64_t state = world_state(world, 1, world_cframe(world, frame, root));
 
-	return cpython_walk(&world->cpython, state, frames, ROOM, ret_end);
+	return walk_both(world, state, frames, ret_end);
 }
 
 static void test_walk__gives_the_frames_leaf_first(void **state)
@@ -65,17 +84,18 @@ static void test_walk__has_no_frames_without_a_state_or_a_layout(void **state)
 	struct world *world = world_enter(state);
 	struct cpython none = {0};
 	struct cpython_frame frames[ROOM];
+	bool holds_lock = true;
 	enum cpython_end end;
 
-	assert_int_equal(
-		cpython_walk(&world->cpython, world_idle_state(world, 1), frames, ROOM, &end), 0);
+	assert_int_equal(walk_both(world, world_idle_state(world, 1), frames, &end), 0);
 	assert_int_equal(end, CPYTHON_END_ROOT);
 	assert_int_equal(walk(world, 0, frames, &end), 0); /* being pushed, see below */
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
-	assert_int_equal(cpython_walk(&world->cpython, 0, frames, ROOM, &end), 0);
+	assert_int_equal(walk_both(world, 0, frames, &end), 0);
 	assert_int_equal(end, CPYTHON_END_ROOT);
 	assert_int_equal(cpython_walk(&none, 8, frames, ROOM, &end), 0);
-	assert_int_equal(cpython_thread_state(&none, 1), 0);
+	assert_int_equal(cpython_thread_state(&none, 1, &holds_lock), 0);
+	assert_false(holds_lock);
 }
 
 static void test_walk__fills_its_room_exactly(void **state)
@@ -101,7 +121,7 @@ static void test_walk__a_cycle_ends_at_the_room(void **state)
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
 
-	world_put(frame + world->cpython.layout->frame_previous, frame);
+	world_put(frame + world_layout(world)->frame_previous, frame);
 	assert_int_equal(walk(world, frame, frames, &end), ROOM);
 	assert_int_equal(end, CPYTHON_END_TRUNCATED);
 }
@@ -120,7 +140,7 @@ static void assert_cut_after_leaf(struct world *world, uint64_t broken)
 static void test_walk__ends_at_what_is_no_frame(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t code = some_code(world), root = world_frame(world, code, 1, true, 0);
 	uint64_t frame;
 
@@ -148,10 +168,9 @@ static void test_walk__a_state_that_cannot_be_read(void **state)
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
 
-	assert_int_equal(cpython_walk(&world->cpython, 8, frames, ROOM, &end), 0);
+	assert_int_equal(walk_both(world, 8, frames, &end), 0);
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
-	assert_int_equal(
-		cpython_walk(&world->cpython, world_state(world, 1, 8), frames, ROOM, &end), 0);
+	assert_int_equal(walk_both(world, world_state(world, 1, 8), frames, &end), 0);
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 }
 
@@ -170,7 +189,7 @@ static void test_walk__a_frame_that_is_being_pushed_is_passed_over(void **state)
 		uint64_t newest = world_cframe(world, rubbish[i], cframe);
 		uint64_t thread = world_state(world, 1, newest);
 
-		assert_int_equal(cpython_walk(&world->cpython, thread, frames, ROOM, &end), 1);
+		assert_int_equal(walk_both(world, thread, frames, &end), 1);
 		assert_int_equal(end, CPYTHON_END_ROOT);
 		assert_int_equal(frames[0].position, 4);
 	}
@@ -187,14 +206,10 @@ static void test_walk__frames_of_an_ended_loop_are_not_taken(void **state)
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
 
-	assert_int_equal(
-		cpython_walk(&world->cpython, world_state(world, 1, newest), frames, ROOM, &end),
-		0);
+	assert_int_equal(walk_both(world, world_state(world, 1, newest), frames, &end), 0);
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 	newest = world_cframe(world, ended, 0); /* not even the cframe before is written */
-	assert_int_equal(
-		cpython_walk(&world->cpython, world_state(world, 1, newest), frames, ROOM, &end),
-		0);
+	assert_int_equal(walk_both(world, world_state(world, 1, newest), frames, &end), 0);
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 }
 
@@ -210,10 +225,20 @@ static void test_walk__a_root_that_nobody_entered_is_none(void **state)
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 }
 
+/* The state, and that the lock is held exactly where @held says so. */
+static uint64_t state_of(struct world *world, uint32_t tid, bool held)
+{
+	bool holds_lock = !held;
+	uint64_t found = cpython_thread_state(&world->cpython, tid, &holds_lock);
+
+	assert_int_equal(holds_lock, held);
+	return found;
+}
+
 /* A runtime with the interpreters [newest, main], each with one state. */
 static void make_runtime(struct world *world, uint64_t newest_state, uint64_t main_state)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t newest = world_make(world, 64), main_interpreter = world_make(world, 64);
 	uint64_t runtime = world_make(world, layout->runtime_key + 8);
 
@@ -227,22 +252,22 @@ static void make_runtime(struct world *world, uint64_t newest_state, uint64_t ma
 static void test_thread_state__is_the_current_one_if_it_is_ours(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t ours = world_state(world, 7, 0), theirs = world_state(world, 8, 0);
 
 	make_runtime(world, 0, 0);
 	world_put(world->cpython.runtime + layout->runtime_current_state, ours);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), ours);
+	assert_int_equal(state_of(world, 7, true), ours);
 	world_put(world->cpython.runtime + layout->runtime_current_state, theirs);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	assert_int_equal(state_of(world, 7, false), 0);
 	world_put(world->cpython.runtime + layout->runtime_current_state, 8);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	assert_int_equal(state_of(world, 7, false), 0);
 }
 
 static void test_thread_state__is_the_keys_when_the_lock_is_released(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t ours = world_state(world, 7, 0);
 	pthread_key_t key;
 
@@ -250,33 +275,33 @@ static void test_thread_state__is_the_keys_when_the_lock_is_released(void **stat
 	assert_int_equal(pthread_setspecific(key, (void *)(uintptr_t)ours), 0);
 	make_runtime(world, 0, ours);
 	world_put_u32(world->cpython.runtime + layout->runtime_key, key);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0); /* not initialized */
+	assert_int_equal(state_of(world, 7, false), 0); /* not initialized */
 	world_put_u32(world->cpython.runtime + layout->runtime_key_initialized, 1);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), ours);
+	assert_int_equal(state_of(world, 7, false), ours);
 	pthread_key_delete(key);
 }
 
 static void test_thread_state__of_several_the_one_deepest_in_the_stack_runs(void **state)
 {
 	struct world *world = world_enter(state);
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t deep = world_cframe(world, 0, 0) - 1024, high = world_end(world) - 64;
 	uint64_t outer = world_state(world, 7, high), inner = world_state(world, 7, deep);
 	uint64_t idle = world_idle_state(world, 7), theirs = world_state(world, 8, deep - 64);
 
 	make_runtime(world, inner, outer);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), inner);
+	assert_int_equal(state_of(world, 7, false), inner);
 	make_runtime(world, outer, inner);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), inner);
+	assert_int_equal(state_of(world, 7, false), inner);
 	make_runtime(world, idle, outer);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	assert_int_equal(state_of(world, 7, false), outer);
 	make_runtime(world, theirs, outer);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	assert_int_equal(state_of(world, 7, false), outer);
 	make_runtime(world, idle, theirs);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), 0);
+	assert_int_equal(state_of(world, 7, false), 0);
 	world_put(outer + layout->state_next, outer); /* a cycle ends at the bound */
 	make_runtime(world, outer, inner);
-	assert_int_equal(cpython_thread_state(&world->cpython, 7), outer);
+	assert_int_equal(state_of(world, 7, false), outer);
 }
 
 int main(void)

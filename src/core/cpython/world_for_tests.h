@@ -12,7 +12,7 @@
 #include <ucontext.h>
 
 #include "core/cpython/cpython.h"
-#include "core/cpython/layout_311.h"
+#include "core/cpython/layouts.h"
 
 #define WORLD_BYTES (1 << 20)
 #define PAGE_BYTES  4096
@@ -22,6 +22,11 @@ struct world {
 	uint8_t *memory;
 	size_t free; /* objects are made from the end downwards, next to each other */
 };
+
+static inline const struct cpython_layout *world_layout(const struct world *world)
+{
+	return cpython_layout_at(world->cpython.layout);
+}
 
 static inline void world_on_fault(int signal_number, siginfo_t *info, void *context)
 {
@@ -42,7 +47,7 @@ static inline void world_on_fault(int signal_number, siginfo_t *info, void *cont
 
 static inline bool world_init(struct world *world)
 {
-	*world = (struct world){.cpython = {.layout = &cpython_layout_311,
+	*world = (struct world){.cpython = {.layout = CPYTHON_LAYOUT_311,
 					    .code_type = 0x1000,
 					    .string_type = 0x2000,
 					    .bytes_type = 0x3000},
@@ -93,7 +98,7 @@ static inline void world_put_u32(uint64_t address, uint32_t value)
 
 static inline uint64_t world_bytes(struct world *world, const void *data, size_t length)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t object = world_make(world, layout->bytes_data + length);
 
 	world_put(object + layout->object_type, world->cpython.bytes_type);
@@ -105,7 +110,7 @@ static inline uint64_t world_bytes(struct world *world, const void *data, size_t
 static inline uint64_t world_string(struct world *world, const void *characters, size_t length,
 				    unsigned int width, bool ascii)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	unsigned int data = ascii ? layout->string_ascii_data : layout->string_compact_data;
 	uint64_t object = world_make(world, data + length * width);
 
@@ -127,7 +132,7 @@ static inline uint64_t world_ascii(struct world *world, const char *text)
 static inline uint64_t world_code(struct world *world, uint64_t name, uint64_t file,
 				  uint64_t line_table, uint64_t nr_units)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t code = world_make(world, layout->code_instructions + 2 * nr_units);
 
 	world_put(code + layout->object_type, world->cpython.code_type);
@@ -143,7 +148,7 @@ static inline uint64_t world_code(struct world *world, uint64_t name, uint64_t f
 static inline uint64_t world_frame(struct world *world, uint64_t code, uint32_t position,
 				   bool is_entry, uint64_t previous)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t frame = world_make(world, layout->frame_is_entry + 4);
 
 	world_put(frame + layout->frame_code, code);
@@ -156,7 +161,7 @@ static inline uint64_t world_frame(struct world *world, uint64_t code, uint32_t 
 
 static inline uint64_t world_cframe(struct world *world, uint64_t frame, uint64_t previous)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t cframe = world_make(world, layout->cframe_previous + 8);
 
 	world_put(cframe + layout->cframe_frame, frame);
@@ -166,7 +171,7 @@ static inline uint64_t world_cframe(struct world *world, uint64_t frame, uint64_
 
 static inline uint64_t world_state(struct world *world, uint32_t tid, uint64_t cframe)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t state = world_make(world, layout->state_root_cframe + 24);
 
 	world_put(state + layout->state_native_id, tid);
@@ -177,7 +182,7 @@ static inline uint64_t world_state(struct world *world, uint32_t tid, uint64_t c
 /* A state that runs nothing. */
 static inline uint64_t world_idle_state(struct world *world, uint32_t tid)
 {
-	const struct cpython_layout *layout = world->cpython.layout;
+	const struct cpython_layout *layout = world_layout(world);
 	uint64_t state = world_state(world, tid, 0);
 
 	world_put(state + layout->state_cframe, state + layout->state_root_cframe);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPython seen from another process, by process_vm_readv(), a page at a time and many pages a call
+ * (core/base/load_blocks.h). The functions are those of cpython.h, with their contracts, but for:
+ *
+ *   - nothing is locked and nobody is stopped: the caller knows by other means whether the thread
+ *     stood still between cpython_remote_begin() and the last call, and throws away what it got if
+ *     not. What moved is read wrongly, or is unreadable; no call crashes or loops;
+ *   - the thread-local variables of another thread are not read: its state is searched for;
+ *   - not signal-safe. The caller needs leave to read the process (ptrace access).
+ *
+ * Cost: a call of process_vm_readv() for the state, one or two for the frames, one for all code
+ * objects; README.md has the figures.
+ */
+#ifndef PATHPROF_CORE_CPYTHON_REMOTE_H
+#define PATHPROF_CORE_CPYTHON_REMOTE_H
+
+#include <sys/types.h>
+
+#include "core/base/load_blocks.h"
+#include "core/cpython/cpython.h"
+
+/* 520 KiB, on the heap or static, zeroed at first. One look at a time. */
+struct cpython_remote {
+	struct load_blocks blocks;
+	uint64_t interpreter; /* seen in the last look: asked for ahead */
+};
+
+/** cpython_remote_begin - begin a look at @pid: what was read of it before is forgotten */
+void cpython_remote_begin(struct cpython_remote *remote, pid_t pid);
+
+/**
+ * cpython_remote_thread_state - address of the state that runs on thread @tid of the target
+ * @cpython: as found in the target
+ * @tid: as the target itself sees it (in its pid namespace)
+ * @hint: what an earlier call for this thread returned, or 0; spares the search while there is one
+ * interpreter and the state still notes the thread
+ * Returns 0 where no state of the thread runs anything, or nothing can be read.
+ */
+uint64_t cpython_remote_thread_state(struct cpython_remote *remote, const struct cpython *cpython,
+				     uint32_t tid, uint64_t hint, bool *ret_holds_lock);
+
+/* Room for a walk, and how it ended. */
+struct cpython_remote_stack {
+	struct cpython_frame *frames; /* leaf first */
+	size_t max;		      /* room in @frames */
+	size_t nr_frames;
+	enum cpython_end end;
+};
+
+/** cpython_remote_walk - the Python frames of a thread state; the caller sets frames and max */
+void cpython_remote_walk(struct cpython_remote *remote, const struct cpython *cpython,
+			 uint64_t thread_state, struct cpython_remote_stack *stack);
+
+/** cpython_remote_identify - equal to cpython_identify() of the same content; 0: unreadable */
+uint64_t cpython_remote_identify(struct cpython_remote *remote, const struct cpython *cpython,
+				 uint64_t code_address, struct cpython_file_memo *file_memo);
+
+/** cpython_remote_read_code - what a recording keeps of a code object; false: unreadable */
+bool cpython_remote_read_code(struct cpython_remote *remote, const struct cpython *cpython,
+			      uint64_t code_address, struct cpython_code *ret_code);
+
+/** cpython_remote_copy - copy what cpython_remote_read_code() described; false: unreadable */
+bool cpython_remote_copy(struct cpython_remote *remote, uint64_t address, void *to, size_t length);
+
+#endif

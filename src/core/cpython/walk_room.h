@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What the walks of all eras share. Private to this room. */
+#ifndef PATHPROF_CORE_CPYTHON_WALK_ROOM_H
+#define PATHPROF_CORE_CPYTHON_WALK_ROOM_H
+
+#include "core/base/load.h"
+#include "core/base/load_blocks.h"
+#include "core/cpython/cpython.h"
+#include "core/cpython/layout.h"
+
+#define WALK_INLINE	 static inline __attribute__((always_inline))
+#define CODE_UNIT_BYTES	 2
+#define WORD_BYTES	 8u
+#define CACHE_LINE_BYTES 64
+
+/* Where the walk writes. */
+struct walk_room {
+	struct cpython_frame *frames;
+	size_t max;
+	size_t nr_frames;
+	uint64_t root;	 /* the cframe inside the thread state */
+	uint64_t before; /* the frame at which the evaluation loop before this one stands */
+	bool entered;	 /* the frame that entered this evaluation loop is among the frames */
+	bool torn;	 /* and it does not stand on @before */
+};
+
+/* A hint never faults, whatever the address. */
+WALK_INLINE void walk_fetch(struct reader reader, uint64_t address, unsigned int nr_lines)
+{
+	if (reader.kind == READER_BLOCKS)
+		load_blocks_want(reader.blocks, address);
+	if (reader.kind != READER_DIRECT)
+		return;
+	for (unsigned int line = 0; line < nr_lines; line++)
+		__builtin_prefetch((const void *)(uintptr_t)(address + line * CACHE_LINE_BYTES));
+}
+
+/* Frames lie one behind the other: those of the callers in the page before, if not in this one. */
+WALK_INLINE void walk_fetch_below(struct reader reader, uint64_t frame)
+{
+	if (reader.kind == READER_BLOCKS)
+		load_blocks_want(reader.blocks, frame - LOAD_BLOCK_BYTES);
+}
+
+#endif
