@@ -6,8 +6,10 @@ PREFIX ?=
 PYTHON ?= /usr/bin/python3
 # Seconds for each fuzz target.
 SECONDS ?= 60
+# What making interpreters may take.
+MINUTES ?= 40
 
-.PHONY: all build configure check gates demo bench fuzz install clean help
+.PHONY: all build configure check gates demo bench fuzz interpreters install clean help
 
 all: build
 
@@ -16,6 +18,7 @@ help:
 	@echo 'make demo               record and report a real program; see demo/'
 	@echo 'make check              build and test everything, some minutes'
 	@echo 'make gates              the checks of the text alone, some seconds'
+	@echo 'make interpreters       make and cache the CPythons that make check then tries'
 	@echo 'make bench              measure; build/bench.json'
 	@echo 'make fuzz [SECONDS=60]  fuzz the readers of foreign bytes, SECONDS a target'
 	@echo 'make install [PREFIX=DIR] [DESTDIR=DIR]'
@@ -35,6 +38,10 @@ check:
 gates:
 	@tools/install-packages build check
 	@$(PYTHON) tools/check.py gates
+
+interpreters:
+	@tools/install-packages interpreters
+	@$(PYTHON) tools/interpreters.py --minutes $(MINUTES)
 
 demo: build
 	@demo/run
