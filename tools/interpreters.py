@@ -39,7 +39,7 @@ BUILD_SECONDS = 1200
 WITHOUT = ("libc6-dev", "linux-libc-dev", "libcrypt-dev", "tk8.6-blt2.5", "fonts-dejavu-core",
            "fonts-dejavu-mono", "debconf", "libpython3-stdlib")
 PRUNED = ("usr/lib/debug", "usr/share/doc", "usr/share/man", "usr/share/locale",
-          "usr/share/fonts", "usr/share/info", "usr/share/i18n", "usr/lib/python3", "etc", "var")
+          "usr/share/fonts", "usr/share/info", "usr/share/i18n", "usr/share/tcltk", "etc", "var")
 ASK = """
 import asyncio, ctypes, json, platform, sys, sysconfig, threading
 print(json.dumps({"version": platform.python_version(),
@@ -48,19 +48,19 @@ print(json.dumps({"version": platform.python_version(),
 """
 
 
-def packaged(number, suite, letter="", environment=None):
+def packaged(number, suite, *more, letter=""):
     """An interpreter out of Debian's packages; letter "d": the one built --with-pydebug."""
-    packages = [f"python{number}", f"libpython{number}-dev", f"python{number}-venv"]
+    packages = [f"python{number}", f"libpython{number}-dev", f"python{number}-venv", *more]
     if letter:
         packages += [f"python{number}-dbg", f"libpython{number}-dbg"]
     return {"how": "packages", "suites": [suite], "packages": packages,
-            "program": f"python{number}{letter}", "number": number,
-            "kind": "debug" if letter else "gil", "environment": environment or {}}
+            "program": f"python{number}{letter}", "kind": "debug" if letter else "gil",
+            "environment": {}}
 
 
 def built(number, suites, kind, *options, compiler=None):
     """An interpreter built here from Debian's source package."""
-    return {"how": "source", "suites": suites, "packages": [f"python{number}"], "number": number,
+    return {"how": "source", "suites": suites, "packages": [f"python{number}"],
             "program": f"python{number}{'t' if kind == 'free-threaded' else ''}", "kind": kind,
             "options": options, "environment": {}, "compiler": compiler}
 
@@ -72,14 +72,14 @@ def same_as(other, kind, environment):
 
 SID = ["sid", "testing"]
 PLAN = {
-    "3.13": packaged("3.13", "trixie"),
-    "3.14": packaged("3.14", "sid"),
-    "3.15": packaged("3.15", "sid"),
+    "3.13": packaged("3.13", "trixie", "python3-greenlet", "python3-gevent"),
+    "3.14": packaged("3.14", "sid", "python3-greenlet", "python3-gevent"),
+    "3.15": packaged("3.15", "sid", "python3-greenlet"),
     "3.13t": built("3.13", ["trixie"], "free-threaded", "--disable-gil"),
     "3.14t": built("3.14", SID, "free-threaded", "--disable-gil"),
     "3.15t": built("3.15", SID, "free-threaded", "--disable-gil"),
     "3.13-shared": built("3.13", ["trixie"], "shared", "--enable-shared"),
-    "3.14-debug": packaged("3.14", "sid", "d"),
+    "3.14-debug": packaged("3.14", "sid", letter="d"),
     "3.15-jit": same_as("3.15", "jit", {"PYTHON_JIT": "1"}),
     "3.14-tail-call": built("3.14", SID, "tail-call", "--with-tail-call-interp",
                             compiler="clang-19"),
@@ -221,18 +221,19 @@ class Maker:
     def make(self, name):
         """Make one; what it is. Its directory takes its place when it is whole, the json last."""
         plan, temporary, final = PLAN[name], self.work / name, self.directory / name
-        for old in (temporary, final):
-            shutil.rmtree(old, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         self.left(1)
         how = {"packages": self.from_packages, "source": self.from_source, "same": self.from_other}
         python, include, made = how[plan["how"]](name, plan)
+        shutil.rmtree(final, ignore_errors=True)
         temporary.rename(final)
         said = json.loads(command([final / python, "-c", ASK], 120,
                                   env=os.environ | plan["environment"]))
         if (said["free"], said["debug"]) != (plan["kind"] == "free-threaded",
                                              plan["kind"] == "debug"):
             raise Unavailable(f"what was made is not a {plan['kind']} build")
-        library = next((p for p in sorted(final.rglob("libpython*.so.1*"))), None)
+        program = plan.get("program")
+        library = next((p for p in sorted(final.rglob(f"lib{program}.so.1*"))), None)
         about = {"made_by": VERSION, "name": name, "version": said["version"],
                  "kind": plan["kind"], "python": python, "include": include,
                  "libpython": str(library.relative_to(final)) if library else None,
