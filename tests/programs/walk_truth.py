@@ -487,8 +487,11 @@ def benchmark():
     def last():
         FACTS["warm_ns"] = HELD.probe_benchmark(20001, 0)
         FACTS["cold_ns"] = HELD.probe_benchmark(101, 1)
-        FACTS["outside_ns"] = HELD.probe_benchmark_from_outside(2001, 20, False)
-        FACTS["outside_identified_ns"] = HELD.probe_benchmark_from_outside(2001, 20, True)
+        calls = ctypes.c_double()
+        for name, identify in (("outside", False), ("outside_identified", True)):
+            FACTS[f"{name}_ns"] = HELD.probe_benchmark_from_outside(2001, 20, identify,
+                                                                    ctypes.byref(calls))
+            FACTS[f"{name}_calls"] = calls.value
     space = {"function_40": last}
     for i in range(40):
         body = "    x = [1, 2]\n    y = x[0] + x[1]\n" * 8

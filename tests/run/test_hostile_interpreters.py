@@ -11,7 +11,6 @@ import pytest
 from conftest import SECONDS
 
 VERSIONS = sorted(Path.home().glob(".pyenv/versions/*/bin/python"))
-OTHERS = [p for p in VERSIONS if not p.parts[-3].startswith("3.11.")]
 SHIM = Path.home() / ".pyenv" / "shims" / "python3"
 CODE = "import sys\nx = 0\nfor i in range(1000000): x += i\nprint(x)\nsys.exit(3)\n"
 
@@ -25,8 +24,6 @@ def functions(pathprof, directory):
     return {f["function"] for row in map(json.loads, text.splitlines()) for f in row["frames"]}
 
 
-@pytest.mark.skipif(not OTHERS, reason="SKIPPED: no other CPython here")
-@pytest.mark.parametrize("other", OTHERS, ids=str)
 @pytest.mark.parametrize("options", [["-e", "cpu-time"], ["-e", "page-faults", "-c", "1"]],
                          ids=["cpu-time", "page-faults"])
 def test_interpreter__that_cannot_be_read_is_unharmed_and_named(record, report, other, options):
@@ -79,7 +76,11 @@ def ways(tmp_path, python, program):
 @pytest.mark.parametrize("way", ["script", "nested", "env", "shebang", "nice", "stripped"])
 def test_interpreter__is_recorded_on_every_way_to_it(record, pathprof, tmp_path, python, program,
                                                      way):
-    done, directory = record(ways(tmp_path, python, program)[way])
+    command = ways(tmp_path, python, program)[way]
+    if way == "stripped" and subprocess.run([*command[:-1], "-c", ""], capture_output=True,
+                                            check=False).stderr:
+        pytest.skip(f"SKIPPED: this strip makes a copy of {python} that complains")
+    done, directory = record(command)
     assert done.returncode == 7, done.stderr
     assert [i["problem"] for i in manifest(directory)["interpreters"]] == [None]
     assert "hot" in functions(pathprof, directory)

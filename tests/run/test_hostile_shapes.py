@@ -2,6 +2,7 @@
 """Stacks of every shape, end to end: record, then export."""
 
 import json
+import subprocess
 
 from conftest import BUILD, ROOT
 
@@ -32,7 +33,11 @@ def test_shapes__each_shows_with_its_callers(record, pathprof, report, python):
     rows = [json.loads(line) for line in
             pathprof("export", directory, "--format", "jsonl").stdout.splitlines()]
     stacks = [[frame["function"] for frame in row["frames"]] for row in rows]
+    asked = subprocess.run([python, "-c", "import sys; print(sys.version_info >= (3, 12))"],
+                           capture_output=True, text=True, check=True)
     for chain in CHAINS:
+        if asked.stdout == "True\n":  # comprehensions have no frames from 3.12 on
+            chain = [name for name in chain if not name.endswith("<listcomp>")]
         assert any(is_within(chain, names) for names in stacks), chain
     made = [f for row in rows for f in row["frames"] if f["function"] == "made"]
     assert {(f["file"], f["line"]) for f in made} == {("<made of text>", 2)}

@@ -13,7 +13,7 @@ _Static_assert((NR_LOAD_BLOCKS & (NR_LOAD_BLOCKS - 1)) == 0 && NR_LOAD_BLOCKS <=
 
 static unsigned int place_of(uint64_t number)
 {
-	return (number ^ number >> 6 ^ number >> 12) & (NR_LOAD_BLOCKS - 1);
+	return (number ^ number >> 7 ^ number >> 14) & (NR_LOAD_BLOCKS - 1);
 }
 
 static bool is_here(const struct load_blocks *blocks, unsigned int place, uint64_t number)

@@ -15,7 +15,7 @@
 #include "core/base/load.h"
 
 #define LOAD_BLOCK_BYTES 4096 /* the smallest page there is: a block is readable as a whole */
-#define NR_LOAD_BLOCKS	 64   /* a power of two; a stack of 20 frames needs some 30 */
+#define NR_LOAD_BLOCKS	 128  /* a power of two; a stack of 20 frames needs some 30 */
 
 enum load_block_state {
 	LOAD_BLOCK_WANTED,
@@ -23,7 +23,7 @@ enum load_block_state {
 	LOAD_BLOCK_BAD, /* nothing readable there */
 };
 
-/* 260 KiB: on the heap or static. Zeroed, then load_blocks_begin(). */
+/* 520 KiB: on the heap or static. Zeroed, then load_blocks_begin(). */
 struct load_blocks {
 	pid_t pid;
 	uint32_t round;	    /* what belongs to another one is old */

@@ -27,7 +27,8 @@ PROBE int probe_find(char *sentence, size_t size);
 PROBE uint32_t probe_version(void);
 PROBE int probe_walk(size_t max, char *text, size_t size);
 PROBE int probe_walk_from_outside(size_t max, char *text, size_t size);
-PROBE double probe_benchmark_from_outside(int rounds, unsigned int depth, bool identify);
+PROBE double probe_benchmark_from_outside(int rounds, unsigned int depth, bool identify,
+					  double *ret_calls);
 PROBE uint64_t probe_identity(uint64_t code);
 PROBE uint64_t probe_state_in_thread(void);
 PROBE void probe_call(void (*function)(void));
@@ -377,9 +378,10 @@ static void see_times(struct look *look, void *argument)
 	outside->times[outside->rounds] = (double)look->remote->blocks.nr_calls / outside->rounds;
 }
 
-/* Median time in ns of looking at the topmost @depth frames of this thread from another process;
- * the calls that one look took are printed. 0: it failed. */
-PROBE double probe_benchmark_from_outside(int rounds, unsigned int depth, bool identify)
+/* Median time in ns of looking at the topmost @depth frames of this thread from another process,
+ * and the calls of process_vm_readv() that one look takes. 0: it failed. */
+PROBE double probe_benchmark_from_outside(int rounds, unsigned int depth, bool identify,
+					  double *ret_calls)
 {
 	size_t bytes = ((size_t)rounds + 1) * sizeof(double);
 	struct outside_times outside = {
@@ -389,8 +391,7 @@ PROBE double probe_benchmark_from_outside(int rounds, unsigned int depth, bool i
 	if (!outside.times)
 		return 0;
 	if (!from_outside(see_times, &outside)) {
-		fprintf(stderr, "%u frames from outside: %.1f calls\n", depth,
-			outside.times[rounds]);
+		*ret_calls = outside.times[rounds];
 		qsort(outside.times, (size_t)rounds, sizeof(double), by_value);
 		median = outside.times[rounds / 2];
 	}

@@ -20,7 +20,7 @@
 #include "core/base/load_blocks.h"
 #include "core/cpython/cpython.h"
 
-/* 260 KiB, on the heap or static, zeroed at first. One look at a time. */
+/* 520 KiB, on the heap or static, zeroed at first. One look at a time. */
 struct cpython_remote {
 	struct load_blocks blocks;
 	uint64_t interpreter; /* seen in the last look: asked for ahead */

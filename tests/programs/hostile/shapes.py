@@ -11,9 +11,12 @@ import threading
 import time
 
 try:
-    import _xxsubinterpreters as interpreters
+    import _interpreters as interpreters  # its name from 3.13 on
 except ImportError:
-    interpreters = None
+    try:
+        import _xxsubinterpreters as interpreters
+    except ImportError:
+        interpreters = None
 
 EACH = 0.12
 
