@@ -6,8 +6,11 @@ PREFIX ?=
 PYTHON ?= /usr/bin/python3
 # Seconds for each fuzz target.
 SECONDS ?= 60
+# What making interpreters may take.
+MINUTES ?= 40
 
-.PHONY: all build configure check gates demo bench fuzz install clean help
+.PHONY: all build configure check check-hardware cross gates demo bench fuzz interpreters install clean \
+	help
 
 all: build
 
@@ -15,7 +18,10 @@ help:
 	@echo 'make                    build the program: build/pathprof'
 	@echo 'make demo               record and report a real program; see demo/'
 	@echo 'make check              build and test everything, some minutes'
+	@echo 'make check-hardware     real counter overflows, in a virtual Arm machine; fetches packages'
+	@echo 'make cross              build for aarch64: build-aarch64/pathprof'
 	@echo 'make gates              the checks of the text alone, some seconds'
+	@echo 'make interpreters       make and cache the CPythons that make check then tries'
 	@echo 'make bench              measure; build/bench.json'
 	@echo 'make fuzz [SECONDS=60]  fuzz the readers of foreign bytes, SECONDS a target'
 	@echo 'make install [PREFIX=DIR] [DESTDIR=DIR]'
@@ -32,9 +38,21 @@ check:
 	@tools/install-packages build check
 	@$(PYTHON) tools/check.py
 
+check-hardware:
+	@tools/install-packages build hardware
+	@$(PYTHON) tools/hardware/check.py
+
+cross:
+	@tools/install-packages build hardware
+	@$(PYTHON) tools/hardware/cross.py
+
 gates:
 	@tools/install-packages build check
 	@$(PYTHON) tools/check.py gates
+
+interpreters:
+	@tools/install-packages interpreters
+	@$(PYTHON) tools/interpreters.py --minutes $(MINUTES)
 
 demo: build
 	@demo/run

@@ -24,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import cpu_timer
+
 PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
 HERE = Path(__file__).resolve().parent
 
@@ -112,6 +114,55 @@ def forwarding(bench):
               {"overflow ns": ours, "tgkill ns": result["tgkill_ns"]})
     bench.add("forward one overflow, share of the paper's async way", ours / paper, "times", 0.25,
               {"overflow ns": ours, "async ns": paper})
+
+
+def set_up(bench):
+    """What a recording adds from before pthread_create() to the first line of the thread's routine."""
+    program = bench.build / "bench" / "set-up"
+
+    def run(*options, threads, busy):
+        command = [program, str(threads), str(busy)]
+        if options:
+            path = bench.work / f"set-up-{len(list(bench.work.iterdir()))}"
+            command = [bench.pathprof, "record", "-q", *options, "-o", path, "--", *command]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+    threads = 1000 if bench.quick else 4000
+    events = ("-e", "page-faults:u", "-c", "1000000000")
+    plain, timer, perf = (run(*options, threads=threads, busy=0)
+                          for options in ((), ("-e", "cpu-time"), events))
+    alone, crowded = (run(*options, threads=threads // 10, busy=6) for options in ((), events))
+    extra = perf["median_ns"] - plain["median_ns"]
+    if perf["bare_ns"]:
+        bench.add("set-up of a thread, perf event, times a bare open+enable+close",
+                  extra / perf["bare_ns"], "times", 2,
+                  {"extra us": extra / 1e3, "bare us": perf["bare_ns"] / 1e3,
+                   "bare, machine's only event us": plain["bare_ns"] / 1e3,
+                   "paper's way us": perf["paper_ns"] / 1e3})
+        bench.add("set-up of a thread, perf event, six busy threads beside, p99",
+                  crowded["p99_ns"] / 1e3, "us", None,
+                  {"plain p99 us": alone["p99_ns"] / 1e3, "bound us": 100_000})
+    bench.add("set-up of a thread, CPU timer", (timer["median_ns"] - plain["median_ns"]) / 1e3, "us")
+
+
+def short_threads(bench):
+    """Threads of 50 us beside a busy one: their samples for each that is due; 1 is right."""
+    threads = 2000 if bench.quick else 10_000
+    program = bench.build / "tests" / "programs" / "agent" / "agent-events"
+    for name, options in (("CPU timer", ("-e", "cpu-time")),
+                          ("cpu-clock, 1 ms", ("-e", "cpu-clock", "-c", "1000000"))):
+        path = bench.work / f"short-{options[1]}"
+        run = subprocess.run([bench.pathprof, "record", "-q", *options, "-o", path, "--", program,
+                              "share", str(threads), "50"],
+                             check=True, stdout=subprocess.PIPE, text=True)
+        ran = dict(line.split() for line in run.stdout.splitlines())
+        short_ns, busy_ns = int(ran["short"]), int(ran["busy"])
+        found = bench.report(path)["threads"]
+        busy = sum(t["samples"] for t in found if t["name"] == "busy")
+        short = sum(t["samples"] for t in found if t["name"] == "main" and t["pid"] != t["tid"])
+        due = (short + busy) * short_ns / (short_ns + busy_ns)
+        bench.add(f"{threads} threads of 50 us beside a busy one, {name}", short / due, "of due", None,
+                  {"samples": short, "due": due, "standard deviation": due ** -0.5})
 
 
 def capture(bench):
@@ -214,6 +265,10 @@ def without_samples(bench):
         ratios.append(cpu_of(waiting)[0] / cpu_of(plain)[0])
     bench.add("CPU of a program while no sample is taken, times plain", statistics.median(ratios),
               "times")
+
+
+def busy_by_cpu_timer(bench):
+    cpu_timer.measure(bench, PYTHON, cpu_of)
 
 
 def start_up(bench):
@@ -373,8 +428,8 @@ def memory(bench):
               "MiB", None)
 
 
-PARTS = [forwarding, capture, per_sample, without_samples, start_up, to_report, large_report,
-         sizes, steady_archive, memory]
+PARTS = [forwarding, set_up, short_threads, capture, per_sample, without_samples,
+         busy_by_cpu_timer, start_up, to_report, large_report, sizes, steady_archive, memory]
 
 
 def machine():

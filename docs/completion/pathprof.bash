@@ -7,9 +7,9 @@ _pathprof_options()
 	local options='' common='-q --quiet -v --verbose --color --no-pager -h --help --version'
 
 	case $1 in
-	record) options='-e --event -c --count -F --freq -o --output --duration --delay --memory' ;;
+	record) options='-e --event -c --count -F --freq --trigger --inherit --seed -o --output --duration --delay --memory' ;;
 	report) options='--by --threads --tree --inverted --event --limit --min-share --source --json' ;;
-	export) options='--format -o --output' ;;
+	export) options='--format --event -o --output' ;;
 	archive) options='-o --output' ;;
 	list) options='--json' ;;
 	doctor) options='--json' ;;
@@ -24,6 +24,7 @@ _pathprof_values()
 	--color) echo 'auto always never' ;;
 	--format) echo 'collapsed speedscope flamegraph jsonl' ;;
 	--by) echo 'function line file' ;;
+	--trigger) echo 'perf-sigtrap perf-async cpu-timer cpu-clock' ;;
 	-e | --event) pathprof list -q 2>/dev/null | awk '{ print $1 }' ;;
 	esac
 }
@@ -39,7 +40,7 @@ _pathprof_command_at()
 			echo $((i + 1))
 			return
 			;;
-		-[eFco] | --event | --freq | --count | --output | --duration | --delay | --memory | --color)
+		-[eFco] | --event | --freq | --count | --trigger | --seed | --output | --duration | --delay | --memory | --color)
 			i=$((i + 1))
 			[[ ${COMP_WORDS[i]} == '=' ]] && i=$((i + 1))
 			;;

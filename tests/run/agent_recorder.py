@@ -43,7 +43,7 @@ def record(tmp_path, *command, options=(), env=None):
     return Recorded(done, json.loads(result.read_text()) if result.exists() else None)
 
 
-TRIGGERS = ("cpu", "perf")
+TRIGGERS = ("cpu", "perf", "async", "inherit")
 
 
 def trigger_options(trigger):

@@ -2,43 +2,23 @@
 """What whole-program tests share: the built program, the interpreters at hand, a recording.
 
 PATHPROF_BUILD names the build tree (default: build), PATHPROF_PYTHONS interpreters to test beside
-Debian's, separated by colons.
+Debian's and those that are found (pythons.py), separated by colons.
 """
 
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from pythons import supported, unsupported
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("PATHPROF_BUILD", "build")
 PATHPROF = BUILD / "pathprof"
 AGENT = BUILD / "src" / "agent" / "libpathprof-agent.so"
 SECONDS = 120  # a command that takes longer hangs
-
-
-MADE = Path("~/.cache/pathprof/interpreters").expanduser()  # by `make interpreters`
-NEWEST = (3, 15)  # CPython from 3.11 to this one can be read
-
-
-def pythons():
-    """Every CPython at hand that can be read, once each."""
-    named = [p for p in os.environ.get("PATHPROF_PYTHONS", "").split(":") if p]
-    made = [str(path.parent / json.loads(path.read_text())["python"])
-            for path in sorted(MADE.glob("*/interpreter.json"))]
-    candidates = ["/usr/bin/python3", *named, *made,
-                  *map(str, sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3")))]
-    found = {}
-    for python in candidates:
-        if os.access(python, os.X_OK):
-            asked = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"],
-                                   capture_output=True, text=True, check=False)
-            if (3, 11) <= tuple(map(int, asked.stdout.split())) <= NEWEST:
-                found.setdefault(os.path.realpath(python), python)
-    return list(found.values())
 
 
 def pytest_configure(config):
@@ -68,10 +48,30 @@ def agent():
     return AGENT
 
 
-@pytest.fixture(params=pythons() or [sys.executable])
-def python(request):
-    """The path of an interpreter; the test runs once with each."""
-    return request.param
+def pytest_generate_tests(metafunc):
+    """`python`: an interpreter. Tests of reading interpreters run once with each that is supported,
+    those of the pipe behind it with the system's alone. `other`: one that is not supported."""
+    every = metafunc.module.__name__.startswith(("test_cpython", "test_interpreters"))
+    found = {"python": supported() if every else supported()[:1], "other": unsupported()}
+    for name, interpreters in found.items():
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, interpreters or [pytest.param(None, marks=pytest.mark.skip(
+                reason="SKIPPED: no such interpreter here"))], ids=lambda one: getattr(
+                    one, "name", "none"))
+
+
+@pytest.fixture(autouse=True)
+def matrix(request, record_property, monkeypatch):
+    """What tools/check.py makes its matrix of; and the environment that the interpreter needs."""
+    parameters = getattr(getattr(request.node, "callspec", None), "params", {})
+    one = parameters.get("python") or parameters.get("other")
+    if one:
+        name = request.node.originalname.removeprefix("test_")
+        more = [str(value) for key, value in parameters.items() if key == "case"]
+        record_property("interpreter", one.name)
+        record_property("case", " ".join([name, *more]))
+        for key, value in one.environment.items():
+            monkeypatch.setenv(key, value)
 
 
 @pytest.fixture

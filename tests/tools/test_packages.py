@@ -74,9 +74,9 @@ def test_packages__not_debian_is_said(install):
 
 
 def test_packages__list_is_well_formed():
-    groups = {"build", "check"}
+    groups = {"build", "check", "hardware", "interpreters"}
     lines = [line.split(None, 3) for line in (SCRIPT.parent / "packages").read_text().splitlines()
              if line and not line.startswith("#")]
     assert all(len(line) == 4 and line[0] in groups for line in lines)
-    assert len({line[1] for line in lines}) == len(lines)
+    assert len({(line[0], line[1]) for line in lines}) == len(lines)
     assert os.access(SCRIPT, os.X_OK)

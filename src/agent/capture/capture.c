@@ -75,7 +75,7 @@ static void take_sample(struct capture *capture, struct slot *slot, const struct
 	struct python_chain chain = {0};
 
 	if (!python_chain(capture, slot, tick, &chain)) {
-		slot_lose(slot, LOSS_TABLE_FULL, 1);
+		slot_refuse(slot, tick->event, LOSS_TABLE_FULL);
 		return;
 	}
 	if (!slot_write_sample(&capture->memory, slot, tick->event, tick->time_ns, 0, chain.node,
@@ -86,12 +86,14 @@ static void take_sample(struct capture *capture, struct slot *slot, const struct
 			slot_degrade(slot, reason);
 }
 
-/* The first tick of a slot is never too soon; a refused one does not put off the next. */
+/* The first tick of an event is never too soon; a refused one does not put off the next. */
 static bool too_soon(const struct capture *capture, const struct slot *slot,
 		     const struct tick *tick)
 {
-	return slot->last_tick_ns != 0 &&
-	       tick->time_ns - slot->last_tick_ns < capture->memory.header->handler_min_gap_ns;
+	uint64_t last_ns = slot->last_tick_ns[tick->event];
+
+	return last_ns != 0 &&
+	       tick->time_ns - last_ns < capture->memory.header->events[tick->event].min_gap_ns;
 }
 
 void capture_tick(struct capture *capture, struct slot *slot, const struct tick *tick)
@@ -101,7 +103,7 @@ void capture_tick(struct capture *capture, struct slot *slot, const struct tick 
 	if (!atomic_load_explicit(&capture->memory.header->recording, memory_order_relaxed))
 		return;
 	if (atomic_load_explicit(&slot->busy, memory_order_relaxed)) {
-		slot_lose(slot, LOSS_NESTED, 1);
+		slot_refuse(slot, tick->event, LOSS_NESTED);
 		return;
 	}
 	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
@@ -109,9 +111,9 @@ void capture_tick(struct capture *capture, struct slot *slot, const struct tick 
 
 	slot_add(&slot->overrun, tick->overrun);
 	if (too_soon(capture, slot, tick)) {
-		slot_lose(slot, LOSS_THROTTLED, 1);
+		slot_refuse(slot, tick->event, LOSS_THROTTLED);
 	} else {
-		slot->last_tick_ns = tick->time_ns;
+		slot->last_tick_ns[tick->event] = tick->time_ns;
 		take_sample(capture, slot, tick);
 	}
 	end_ns = now_ns();

@@ -119,7 +119,7 @@ static void test_capture__too_soon_is_a_loss(void **state)
 {
 	(void)state;
 	call(1, 1);
-	capture.memory.header->handler_min_gap_ns = 100;
+	capture.memory.header->events[0].min_gap_ns = 100;
 	tick_at(50); /* the first of all is not too soon */
 	tick_at(149);
 	tick_at(149);
@@ -129,6 +129,25 @@ static void test_capture__too_soon_is_a_loss(void **state)
 	tick_at(250);
 	assert_int_equal(atomic_load(&slot->samples[0]), 3);
 	assert_int_equal(atomic_load(&slot->lost[LOSS_THROTTLED]), 2);
+}
+
+/* A clock's gap must not throttle the page faults beside it. */
+static void test_capture__each_event_has_a_gap_of_its_own(void **state)
+{
+	struct tick clock = {.event = 0, .count = 1}, fault = {.event = 1, .count = 1};
+
+	(void)state;
+	call(1, 1);
+	capture.memory.header->events[0].min_gap_ns = 1000;
+	capture.memory.header->events[1].min_gap_ns = 10;
+	for (uint64_t ns = 10; ns <= 100; ns += 10) {
+		clock.time_ns = fault.time_ns = ns;
+		capture_tick(&capture, slot, &clock);
+		capture_tick(&capture, slot, &fault);
+	}
+	assert_int_equal(atomic_load(&slot->samples[0]), 1);
+	assert_int_equal(atomic_load(&slot->samples[1]), 10);
+	assert_int_equal(atomic_load(&slot->lost[LOSS_THROTTLED]), 9);
 }
 
 /* The table takes two of four new frames: a loss, and no wrong name afterwards. */
@@ -323,6 +342,7 @@ int main(void)
 		CAPTURE_TEST(not_recording_is_no_loss),
 		CAPTURE_TEST(a_nested_tick_is_a_loss),
 		CAPTURE_TEST(too_soon_is_a_loss),
+		CAPTURE_TEST(each_event_has_a_gap_of_its_own),
 		CAPTURE_TEST(a_full_table_is_a_loss),
 		CAPTURE_TEST(full_of_codes_is_a_loss),
 		CAPTURE_TEST(degradations_are_of_kept_samples),

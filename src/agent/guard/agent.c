@@ -10,7 +10,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define NS_PER_S 1000000000ull
+#define NS_PER_S	      1000000000ull
+#define HEARTBEAT_STALE_TICKS 64 /* without a beat before its age is looked at */
 
 struct agent agent;
 __thread struct slot *agent_slot __attribute__((tls_model("initial-exec")));
@@ -47,6 +48,29 @@ bool agent_recorder_gone(uint64_t now_ns)
 
 	return atomic_load_explicit(&header->closed, memory_order_relaxed) ||
 	       (now_ns > beat_ns && now_ns - beat_ns > HEARTBEAT_STALE_NS);
+}
+
+bool agent_recorder_left(struct slot *slot, uint64_t now_ns)
+{
+	const struct memory_header *header = agent.capture.memory.header;
+	uint64_t beat_ns = atomic_load_explicit(&header->heartbeat_ns, memory_order_relaxed);
+
+	if (beat_ns != slot->heartbeat_seen) {
+		slot->heartbeat_seen = beat_ns;
+		slot->heartbeat_ticks = 0;
+	}
+	if (++slot->heartbeat_ticks < HEARTBEAT_STALE_TICKS)
+		return false;
+	slot->heartbeat_ticks = 0;
+	return agent_recorder_gone(now_ns) && (uint32_t)getppid() != agent.parent;
+}
+
+bool agent_has_source(enum trigger trigger)
+{
+	for (uint32_t i = 0; i < agent.nr_sources; i++)
+		if (agent.sources[i]->trigger == trigger)
+			return true;
+	return false;
 }
 
 void agent_list_process(enum process_how how, uint32_t pid, uint32_t ppid, const char *command)

@@ -21,7 +21,7 @@
 #include "agent/guard/libc.h"
 #include "agent/sources/source.h"
 
-#define AGENT_SOURCES_MAX     2		       /* one per trigger */
+#define AGENT_SOURCES_MAX     3		       /* one per trigger */
 #define AGENT_RECORDING_BYTES (PATH_MAX + 256) /* secret, abstract name, and a path */
 #define AGENT_PREFAULT_PAGES  4 /* of each region at the start: 0.1 ms; the rest on demand */
 #define HEARTBEAT_STALE_NS    2000000000ull /* the recorder writes it many times a second */
@@ -50,12 +50,21 @@ struct kernel_sigaction {
 	uint64_t mask;
 };
 
+/* Of signal 33: sources/signal_33.c. */
+struct agent_signal_33 {
+	struct kernel_sigaction libc_action; /* what we chain to */
+	_Atomic uint32_t taken_from_libc;    /* libc has installed its handler and we replaced it */
+};
+
 /* State of the CPU timer source: sources/cpu_timer.c. */
 struct agent_cpu_timer {
-	struct kernel_sigaction libc_action; /* of signal 33: what we chain to */
 	uint64_t interval_ns;
 	uint32_t event;
-	_Atomic uint32_t taken_from_libc; /* libc has installed its handler and we replaced it */
+};
+
+/* State of the async source: sources/perf_async.c. */
+struct agent_perf_async {
+	int recorder; /* pidfd, to take duplicates of the recorder's descriptors; or -errno */
 };
 
 struct agent {
@@ -68,7 +77,9 @@ struct agent {
 	uint32_t nr_sources;
 	_Atomic uint32_t libc_found;
 	struct libc libc;
+	struct agent_signal_33 signal_33;
 	struct agent_cpu_timer cpu_timer;
+	struct agent_perf_async perf_async;
 	struct capture capture;
 	struct agent_environment environment;
 };
@@ -94,6 +105,15 @@ uint64_t agent_now_ns(void);
 
 /** agent_recorder_gone - it closed the recording, or has died. Signal-safe. */
 bool agent_recorder_gone(uint64_t now_ns);
+
+/**
+ * agent_recorder_left - the same at a tick, cheaply: what this thread armed itself has no purpose
+ * A recorder that is stopped comes back; of a dead one we are no longer the child. Signal-safe.
+ */
+bool agent_recorder_left(struct slot *slot, uint64_t now_ns);
+
+/** agent_has_source - is a source of this trigger in use? Signal-safe. */
+bool agent_has_source(enum trigger trigger);
 
 /** agent_list_process - list a child of the program with the recorder. Signal-safe. */
 void agent_list_process(enum process_how how, uint32_t pid, uint32_t ppid, const char *command);
@@ -150,7 +170,7 @@ void fork_watch(void);
 /* ---- dispositions.c ---- */
 
 /**
- * dispositions_take - own @signo (SIGSEGV, SIGBUS or SIGTRAP) in the kernel
+ * dispositions_take - own @signo (SIGSEGV, SIGBUS, SIGTRAP or SIGIO) in the kernel
  * @ours: true: the signal was ours and is dealt with; else the program gets it. Signal-safe.
  * Returns 0 or a negative errno.
  */
@@ -158,6 +178,9 @@ int dispositions_take(int signo, bool (*ours)(const siginfo_t *info, void *conte
 
 /** dispositions_owned - is the signal one that we took, in this process? */
 bool dispositions_owned(int signo);
+
+/** dispositions_has_handler - has the program a handler for @signo, one of ours? Signal-safe. */
+bool dispositions_has_handler(int signo);
 
 /**
  * dispositions_before_exec - ignored signals that we own are ignored in the kernel too, since exec

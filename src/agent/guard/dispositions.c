@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGSEGV, SIGBUS and SIGTRAP: ours in the kernel, the program's own in its eyes.
+ * SIGSEGV, SIGBUS, SIGTRAP and, with events by signal, SIGIO: ours in the kernel, the program's own
+ * in its eyes.
  *
  *   program's view    dispositions[signo]          what its sigaction() and signal() set and read
  *   kernel's view     dispatch(), with the program's own mask and flags, so that nesting, the
@@ -35,10 +36,10 @@ struct disposition {
 	_Atomic uint32_t writing; /* the lock */
 };
 
-#define NR_DISPOSITIONS 3
+#define NR_DISPOSITIONS 4
 
 static struct disposition dispositions[NR_DISPOSITIONS];
-static const int disposition_signals[NR_DISPOSITIONS] = {SIGSEGV, SIGBUS, SIGTRAP};
+static const int disposition_signals[NR_DISPOSITIONS] = {SIGSEGV, SIGBUS, SIGTRAP, SIGIO};
 
 /* Handlers that the program asked to run with SIGTRAP blocked; bit signo. We keep it unblocked. */
 static _Atomic uint64_t handlers_blocking_trap;
@@ -62,7 +63,7 @@ bool dispositions_owned(int signo)
 	return owned(find(signo));
 }
 
-static void read_program(struct disposition *disposition, struct sigaction *ret_action)
+static void read_program(const struct disposition *disposition, struct sigaction *ret_action)
 {
 	uint32_t generation;
 
@@ -152,8 +153,8 @@ static bool is_before_trap(int signo, const siginfo_t *info, const void *context
 	uintptr_t pc = interrupted->uc_mcontext.pc, sp = interrupted->uc_mcontext.sp;
 #endif
 
-	return signo != SIGTRAP && info->si_code > 0 && pc == (uintptr_t)handler &&
-	       sp - (uintptr_t)info->si_addr > FIRST_PUSH_BYTES;
+	return (signo == SIGSEGV || signo == SIGBUS) && info->si_code > 0 &&
+	       pc == (uintptr_t)handler && sp - (uintptr_t)info->si_addr > FIRST_PUSH_BYTES;
 }
 
 static void dispatch(int signo, siginfo_t *info, void *context)
@@ -161,7 +162,8 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 	struct disposition *disposition = find(signo);
 	int saved_errno = errno;
 	struct sigaction action;
-	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF);
+	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF) ||
+		    signo == SIGIO;
 
 	if (is_before_trap(signo, info, context, (const void *)dispatch))
 		return;
@@ -239,6 +241,14 @@ static void put_ignored(bool exec_failed)
 		action = exec_failed ? kernel_action(disposition_signals[i], &program) : program;
 		libc_next()->sigaction(disposition_signals[i], &action, NULL);
 	}
+}
+
+bool dispositions_has_handler(int signo)
+{
+	struct sigaction program;
+
+	read_program(find(signo), &program);
+	return program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN;
 }
 
 void dispositions_before_exec(void)

@@ -112,7 +112,7 @@ static struct slot *disable_events(void)
 	struct memory *memory = &agent.capture.memory;
 	struct slot *slot = NULL;
 
-	if (!dispositions_owned(SIGTRAP))
+	if (!agent_has_source(TRIGGER_PERF_SIGTRAP) && !agent_has_source(TRIGGER_PERF_ASYNC))
 		return NULL;
 	if (agent_slot != NULL && ask_to_disable(agent_slot))
 		slot = agent_slot;

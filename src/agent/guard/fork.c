@@ -14,6 +14,9 @@ static void fork_child(void)
 {
 	if (agent_mode() != AGENT_RECORDING)
 		return;
+	for (uint32_t i = 0; i < agent.nr_sources; i++)
+		if (agent.sources[i]->forked != NULL)
+			agent.sources[i]->forked();
 	masks_to_kernel();
 	agent_slot = NULL;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -79,6 +79,8 @@ static void start_sources(void)
 			add_source(&source_cpu_timer);
 		else if (header->events[i].trigger == TRIGGER_PERF_SIGTRAP)
 			add_source(&source_perf_sigtrap);
+		else if (header->events[i].trigger == TRIGGER_PERF_ASYNC)
+			add_source(&source_perf_async);
 	}
 }
 

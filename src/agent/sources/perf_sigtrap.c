@@ -2,9 +2,13 @@
 /*
  * Perf events with attr.sigtrap: synchronous, to the thread that caused the overflow.
  *
- * The recorder opens them for the thread's id while the thread waits, so the target holds no
- * descriptor. A thread asks through its slot's `arming` word (core/memory/memory_types.h) and goes
- * on after ARM_WAIT_NS in any case, counted as late; its events may still come.
+ * The recorder opens them for the thread's id while the thread waits (ask_recorder.c), so the
+ * target holds no descriptor. An inherited event is opened once, with the main thread's, and comes
+ * to every thread that is made later without anything being done for it.
+ *
+ * An event begins with a first period drawn at random, so that short threads have their share. At
+ * its first overflow the recorder is rung, which alone can set the whole period; what overflows
+ * until it did is nothing.
  *
  * An event's SIGTRAP has si_code TRAP_PERF and our cookie (core/memory/perf_cookie.h). The events
  * of a thread live until the kernel has it exit, which is after its slot ended: those hits carry a
@@ -17,11 +21,10 @@
 #include <ucontext.h>
 
 #include "agent/guard/agent.h"
+#include "agent/sources/ask_recorder.h"
 #include "agent/sources/interrupted_call.h"
 #include "agent/sources/source.h"
 #include "core/memory/perf_cookie.h"
-
-#define ARM_WAIT_NS 100000000ull /* opened by the recorder in 23 us, 3.6 ms on a busy machine */
 
 /*
  * The part of siginfo that glibc 2.36 does not name (asm-generic/siginfo.h, _sigfault._perf):
@@ -55,31 +58,52 @@ static bool is_ours(const siginfo_t *info, const struct memory_header *header)
 	uint64_t cookie = perf_data(info);
 	uint32_t event = perf_cookie_event(cookie);
 
-	return info->si_code == TRAP_PERF && perf_cookie_generation(cookie) != 0 &&
-	       perf_cookie_slot(cookie) < header->sizes.nr_slots && event < header->nr_events &&
-	       event < EVENTS_MAX && header->events[event].trigger == TRIGGER_PERF_SIGTRAP;
+	if (info->si_code != TRAP_PERF || event >= header->nr_events || event >= EVENTS_MAX ||
+	    header->events[event].trigger != TRIGGER_PERF_SIGTRAP)
+		return false;
+	if (header->events[event].inherited)
+		return cookie == perf_cookie_inherited(event);
+	return perf_cookie_generation(cookie) != 0 &&
+	       perf_cookie_slot(cookie) < header->sizes.nr_slots;
 }
 
 static bool is_of_slot(uint64_t cookie, const struct slot *slot)
 {
 	uint32_t index = slot_index(&agent.capture.memory, slot);
 
-	return cookie == perf_cookie(index, perf_cookie_event(cookie), slot->generation);
+	return perf_cookie_slot(cookie) == PERF_COOKIE_ANY_SLOT ||
+	       cookie == perf_cookie(index, perf_cookie_event(cookie), slot->generation);
+}
+
+/* False: the event has its first period still, and this is not the first overflow. */
+static bool counts(struct slot *slot, uint32_t event)
+{
+	uint32_t bit = 1u << event;
+
+	if (!(atomic_load_explicit(&slot->first_period, memory_order_acquire) & bit))
+		return true;
+	if (atomic_fetch_or_explicit(&slot->first_seen, bit, memory_order_acq_rel) & bit)
+		return false;
+	memory_ring(&agent.capture.memory);
+	return true;
 }
 
 static void sample(struct slot *slot, const siginfo_t *info, const ucontext_t *interrupted,
 		   uint64_t now_ns)
 {
 	const struct memory_header *header = agent.capture.memory.header;
-	struct tick tick = {.time_ns = now_ns, .context = interrupted};
+	struct tick tick = {.time_ns = now_ns,
+			    .context = interrupted,
+			    .event = perf_cookie_event(perf_data(info))};
 
+	if (!counts(slot, tick.event))
+		return;
 	if (!atomic_load_explicit(&header->recording, memory_order_relaxed))
 		return;
 	if (perf_flags(info) & PERF_FLAG_ASYNC) {
-		slot_lose(slot, LOSS_DELAYED, 1);
+		slot_refuse(slot, tick.event, LOSS_DELAYED);
 		return;
 	}
-	tick.event = perf_cookie_event(perf_data(info));
 	tick.count = header->events[tick.event].period;
 	tick.faults_blocked = sigismember(&interrupted->uc_sigmask, SIGSEGV) == 1 ||
 			      sigismember(&interrupted->uc_sigmask, SIGBUS) == 1;
@@ -111,22 +135,6 @@ static void thread_created(void)
 {
 }
 
-static int thread_start(struct capture *capture, struct slot *slot)
-{
-	if (agent_recorder_gone(agent_now_ns()))
-		return -EPIPE;
-	atomic_store_explicit(&slot->arming, ARM_REQUESTED, memory_order_release);
-	memory_ring(&capture->memory);
-	switch (agent_futex_wait(&slot->arming, ARM_REQUESTED, ARM_WAIT_NS)) {
-	case ARM_REQUESTED:
-		return -ETIMEDOUT;
-	case ARM_REFUSED:
-		return slot->arm_error < 0 ? slot->arm_error : -EACCES;
-	default:
-		return 0;
-	}
-}
-
 static void thread_stop(struct capture *capture, struct slot *slot)
 {
 	(void)capture;
@@ -138,6 +146,6 @@ const struct source source_perf_sigtrap = {
 	.trigger = TRIGGER_PERF_SIGTRAP,
 	.process_start = process_start,
 	.thread_created = thread_created,
-	.thread_start = thread_start,
+	.thread_start = ask_recorder_to_arm,
 	.thread_stop = thread_stop,
 };

@@ -30,9 +30,13 @@ struct source {
 
 	/** thread_stop - disarm the calling thread; after it no tick comes */
 	void (*thread_stop)(struct capture *capture, struct slot *slot);
+
+	/** forked - in a fork child, before anything else: drop what it has a copy of; or NULL */
+	void (*forked)(void);
 };
 
 extern const struct source source_cpu_timer;
 extern const struct source source_perf_sigtrap;
+extern const struct source source_perf_async;
 
 #endif

@@ -17,7 +17,8 @@
 
 #include <stdint.h>
 
-#define EVENTS_MAX 8 /* events in one recording: two ids each of the 31 of a compact header */
+#define EVENTS_MAX	 8 /* events in one recording: two ids each of the 31 of a compact header */
+#define EVENT_NAME_BYTES 64 /* with the 0 at its end */
 
 /* How overflows of an event reach the thread that caused them. */
 enum trigger {

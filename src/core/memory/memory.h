@@ -133,8 +133,12 @@ static inline void slot_add(_Atomic uint64_t *counter, uint64_t number)
 			      memory_order_relaxed);
 }
 
-/** slot_lose, slot_degrade - count; slot_lose() also from a nested tick */
+/**
+ * slot_lose, slot_degrade - count; slot_lose() also from a nested tick
+ * slot_refuse - an overflow of @event came and leaves no sample: lost, and the event's
+ */
 void slot_lose(struct slot *slot, enum loss_reason reason, uint64_t number);
+void slot_refuse(struct slot *slot, uint32_t event, enum loss_reason reason);
 void slot_degrade(struct slot *slot, enum degraded_reason reason);
 
 /** memory_ring - bump the doorbell and wake the recorder (one futex system call) */

@@ -37,7 +37,7 @@
 #include "core/event/event.h"
 
 #define MEMORY_MAGIC   0x314d454d46525050ull /* "PPRFMEM1" */
-#define MEMORY_VERSION 1u
+#define MEMORY_VERSION 2u
 
 #define FRAMES_MAX	  1024 /* frames a sample keeps; deeper stacks get NODE_TRUNCATED at the root */
 #define WALK_MEMO_ENTRIES 64 /* code objects remembered within one walk */
@@ -59,10 +59,11 @@ struct memory_sizes {
 
 /* One event of the recording, as agents need to know it. */
 struct memory_event {
-	uint64_t period;    /* events per sample; ns for time */
-	uint32_t trigger;   /* enum trigger */
-	uint32_t inherited; /* 1: one event for all threads; nothing is armed per thread */
-	char name[32];
+	uint64_t period;     /* events per sample; ns for time */
+	uint32_t trigger;    /* enum trigger */
+	uint32_t inherited;  /* 1: one event for all threads; nothing is armed per thread */
+	uint64_t min_gap_ns; /* rate limit: a tick sooner after the event's last one is a loss */
+	char name[EVENT_NAME_BYTES];
 };
 
 struct memory_header {
@@ -77,8 +78,7 @@ struct memory_header {
 	uint32_t nr_events;
 	uint32_t tick_ns; /* the scheduler's tick: the shortest interval of a CPU timer */
 	struct memory_event events[EVENTS_MAX];
-	uint64_t handler_min_gap_ns; /* rate limit: a tick sooner after the last one is a loss */
-	uint32_t root_pid;	     /* the process that is recorded */
+	uint32_t root_pid; /* the process that is recorded */
 	uint32_t pad;
 
 	/* Each line below is written by many; the recorder's words apart from the agents'. */
@@ -112,6 +112,14 @@ enum slot_state {
  *   recorder: REQUESTED -> ARMED or REFUSED (arm_error set before)
  *   exec wrapper: ARMED -> DISABLE, ring, wait; recorder -> DISABLED; exec failed: -> ENABLE,
  *   ring, wait; recorder -> ARMED. DISABLE and ENABLE concern all events of the process.
+ *
+ * TRIGGER_PERF_ASYNC: with ARMED event_fds[] are the recorder's numbers of the events, which the
+ * thread takes duplicates of (own_fds[]) and by which a signal names its event.
+ *
+ * First periods are drawn at random. An event of which bit e of `first_period` is set (before
+ * ARMED, by the recorder) has it still: its first overflow is a sample and the thread sets
+ * `first_seen`, further ones are nothing; then its whole period is set and the bit cleared, by the
+ * recorder for which the thread rings, or by the thread itself (TRIGGER_PERF_ASYNC).
  */
 enum arm_state {
 	ARM_NONE = 0, /* nothing asked of the recorder (CPU timers) */
@@ -150,24 +158,33 @@ struct slot {
 	uint32_t packet;       /* index + 1 of the open packet; 0: none */
 	uint32_t packet_seq;   /* of the next packet of this stream; survives reuse */
 	uint32_t walk_epoch;
-	uint32_t previous_depth; /* frames of stack[] that are one valid chain */
-	uint32_t program_blocks; /* signals kept out of its mask: agent/guard/agent.h */
-	uint64_t lost_before;	 /* losses of the slot's earlier threads */
-	uint64_t last_ns;	 /* time of the last event of this stream; survives reuse */
-	uint64_t last_tick_ns;
-	uint64_t start_ns, end_ns;		/* MONOTONIC; end_ns 0 while it lives */
-	uint64_t cpu_ns;			/* exact CPU time of the thread, at its end */
-	uint64_t voluntary_switches;		/* at its end */
-	uint64_t heartbeat_seen;		/* for the check that the recorder lives */
-	uint32_t heartbeat_ticks;		/* ticks since heartbeat_seen changed */
-	int32_t timer;				/* kernel's id of the CPU timer, -1: none */
+	_Atomic uint32_t first_period; /* bit e: event e has its first period still */
+	_Atomic uint32_t first_seen;   /* bit e: its first overflow came */
+	int32_t event_fds[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: the recorder's descriptors; -1: none
+					*/
+	int32_t own_fds[EVENTS_MAX];   /* the thread's own of the same events; -1: none */
+	uint32_t previous_depth;       /* frames of stack[] that are one valid chain */
+	uint32_t program_blocks;       /* signals kept out of its mask: agent/guard/agent.h */
+	uint64_t lost_before;	       /* losses of the slot's earlier threads */
+	uint64_t last_ns;	       /* time of the last event of this stream; survives reuse */
+	uint64_t last_tick_ns[EVENTS_MAX];
+	uint64_t
+		doubted_at[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: count when last armed on suspicion */
+	uint64_t start_ns, end_ns;	/* MONOTONIC; end_ns 0 while it lives */
+	uint64_t cpu_ns;		/* exact CPU time of the thread, at its end */
+	uint64_t voluntary_switches;	/* at its end */
+	uint64_t heartbeat_seen;	/* for the check that the recorder lives */
+	uint32_t heartbeat_ticks;	/* ticks since heartbeat_seen changed */
+	int32_t timer;			/* kernel's id of the CPU timer, -1: none */
 	uint64_t start_routine, start_argument; /* of the thread; for the trampoline alone */
 	char name[16];
 
 	_Atomic uint64_t samples[EVENTS_MAX];
 	_Atomic uint64_t weight[EVENTS_MAX]; /* sum of the counts of the samples */
-	_Atomic uint64_t overrun;	     /* ticks that a CPU timer merged */
-	_Atomic uint64_t handler_ns;	     /* time spent in the handler */
+	_Atomic uint64_t
+		refused[EVENTS_MAX]; /* overflows that came and left no sample; in `lost` */
+	_Atomic uint64_t overrun;    /* ticks that a CPU timer merged */
+	_Atomic uint64_t handler_ns; /* time spent in the handler */
 	_Atomic uint64_t lost[NR_LOSS_REASONS];
 	_Atomic uint64_t degraded[NR_DEGRADED_REASONS];
 

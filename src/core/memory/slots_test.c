@@ -105,7 +105,8 @@ static void test_slots__claim_clears_what_is_the_threads(void **state)
 	assert_int_equal(slot->tid, 0);
 	assert_int_equal(slot->program_blocks, 0);
 	assert_int_equal(slot->previous_depth, 0);
-	assert_int_equal(slot->last_tick_ns, 0);
+	for (unsigned int i = 0; i < EVENTS_MAX; i++)
+		assert_int_equal(slot->last_tick_ns[i], 0);
 	assert_int_equal(slot->start_ns, 0);
 	assert_int_equal(slot->end_ns, 0);
 	assert_int_equal(slot->cpu_ns, 0);

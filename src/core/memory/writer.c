@@ -43,6 +43,9 @@ static void clear_slot(struct slot *slot)
 	for (unsigned int i = 0; i < EVENTS_MAX; i++) {
 		atomic_store_explicit(&slot->samples[i], 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->weight[i], 0, memory_order_relaxed);
+		atomic_store_explicit(&slot->refused[i], 0, memory_order_relaxed);
+		slot->last_tick_ns[i] = slot->doubted_at[i] = 0;
+		slot->event_fds[i] = slot->own_fds[i] = -1;
 	}
 	atomic_store_explicit(&slot->overrun, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->handler_ns, 0, memory_order_relaxed);
@@ -53,7 +56,8 @@ static void clear_slot(struct slot *slot)
 	slot->pid = slot->tid = 0;
 	slot->program_blocks = 0;
 	slot->previous_depth = 0;
-	slot->last_tick_ns = 0;
+	atomic_store_explicit(&slot->first_period, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->first_seen, 0, memory_order_relaxed);
 	slot->start_ns = slot->end_ns = 0;
 	slot->cpu_ns = slot->voluntary_switches = 0;
 	slot->heartbeat_seen = 0;
@@ -185,7 +189,7 @@ bool slot_write_sample(struct memory *memory, struct slot *slot, uint32_t event,
 	uint32_t used;
 
 	if (!packet) {
-		slot_lose(slot, LOSS_BUFFER_FULL, 1);
+		slot_refuse(slot, event, LOSS_BUFFER_FULL);
 		return false;
 	}
 	previous = packet->samples ? slot->last_ns : packet->begin_ns;
@@ -218,6 +222,12 @@ void slot_lose(struct slot *slot, enum loss_reason reason, uint64_t number)
 {
 	/* Atomic although the slot has one thread: a nested tick may come in between. */
 	atomic_fetch_add_explicit(&slot->lost[reason], number, memory_order_relaxed);
+}
+
+void slot_refuse(struct slot *slot, uint32_t event, enum loss_reason reason)
+{
+	slot_lose(slot, reason, 1);
+	atomic_fetch_add_explicit(&slot->refused[event], 1, memory_order_relaxed);
 }
 
 void slot_degrade(struct slot *slot, enum degraded_reason reason)

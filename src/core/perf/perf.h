@@ -3,7 +3,8 @@
  * Perf events and timers: opening them, what this machine allows, errno to a sentence.
  *
  * attr.c      the attributes of a sampling event
- * open.c      opening one for a thread, and why that failed
+ * open.c      opening one for a thread
+ * explain.c   why that failed
  * probe.c     what this machine and this user may do
  *
  * Which event is meant is a `struct perf_kind`; names are tool/events' matter.
@@ -24,6 +25,7 @@ struct perf_kind {
 	uint32_t type;
 	bool exclude_user;
 	bool exclude_kernel;
+	uint32_t bp_type; /* of breakpoints, whose address and length are config1 and config2 */
 	uint64_t config, config1, config2;
 };
 
@@ -36,35 +38,60 @@ enum perf_delivery {
 /* A sampling event: overflows go to the thread that caused them. */
 struct perf_sampling {
 	enum perf_delivery delivery;
-	bool inherit; /* for all threads that the thread will make as well */
+	bool inherit; /* for all threads that the thread will make as well; PERF_BY_SIGTRAP alone */
 	struct perf_kind kind;
 	uint64_t period;
-	uint64_t first_period; /* 1 to period; a random one gives short threads their share */
-	uint64_t sig_data;     /* handed to the handler as si_perf_data */
+	uint64_t first_period; /* until perf_set_period(); a random one gives short threads their
+				  share */
+	uint64_t sig_data;     /* PERF_BY_SIGTRAP: handed to the handler as si_perf_data */
+	int signo; /* PERF_BY_SIGNAL: the signal; its si_fd is the opener's descriptor */
 };
 
 /**
  * perf_attr_sampling - the attributes to open an event with: its period is the first one
- * The event is disabled, and removed from the thread when it execs.
+ * The event is disabled, and removed from the thread when it execs. PERF_BY_SIGNAL: never counts
+ * the kernel's side, whatever @sampling says.
  */
 void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_attr *ret_attr);
 
 /**
  * perf_open_sampling - open a disabled sampling event for the thread @tid (0: the caller)
  * @ret_fd: the event, close-on-exec, owned by the caller
- * Returns 0 or a negative errno (see perf_explain()).
+ * PERF_BY_SIGNAL: overflows go to @tid as @signo; it starts with perf_rearm().
+ * Returns 0 or a negative errno (see perf_explain()); -EOPNOTSUPP: PERF_BY_SIGNAL must not serve
+ * this event (a software clock, an inherited event), -ERANGE: its period is below
+ * perf_signal_period_min().
  */
 int perf_open_sampling(const struct perf_sampling *sampling, pid_t tid, int *ret_fd);
+
+/**
+ * perf_signal_period_min - the shortest period that PERF_BY_SIGNAL serves
+ * Between its re-arming and its return the handler itself must not make an event overflow: the
+ * program would not come to run any more.
+ */
+uint64_t perf_signal_period_min(const struct perf_kind *kind);
+
+/** perf_is_clock - is it a software clock? Those are never re-armed: Linux 6.16 and 6.17 freeze. */
+bool perf_is_clock(const struct perf_kind *kind);
 
 /** perf_enable, perf_disable - start, stop counting and overflows. Return 0 or negative errno. */
 int perf_enable(int fd);
 int perf_disable(int fd);
 
+/**
+ * perf_set_period - a whole period from now to the next overflow, and from then on
+ * What was left of the former one is forgotten (the kernel sets hwc->period_left to 0).
+ */
+int perf_set_period(int fd, uint64_t period);
+
+/** perf_rearm - PERF_BY_SIGNAL: count, up to one more overflow */
+int perf_rearm(int fd);
+
 /** perf_count - the event's count so far, also after its thread died */
 int perf_count(int fd, uint64_t *ret_count);
 
 /**
- * perf_explain - one sentence on why perf_open_sampling() failed, with the knob
+ * perf_explain - one sentence on why perf_open_sampling() failed, with what changes it
  * @code: the negative errno; @event: the event's name
  * Returns @code.
  */
@@ -74,10 +101,13 @@ int perf_explain(int code, const char *event, struct errbuf *err);
 int perf_paranoid(void);
 
 /**
- * perf_allowed - can @kind be sampled by this process?
+ * perf_allowed_by - can @kind be sampled by this process, its overflows delivered that way?
  * Opens it for the caller and closes it. With the kernel's side refused, tries without it and
  * then sets kind->exclude_kernel. Returns 0 or the negative errno of perf_open_sampling().
  */
+int perf_allowed_by(struct perf_kind *kind, enum perf_delivery delivery);
+
+/** perf_allowed - the same by SIGTRAP */
 int perf_allowed(struct perf_kind *kind);
 
 /* What a child process saw when it sampled its own page faults by SIGTRAP. */
@@ -90,6 +120,14 @@ enum perf_sigtrap {
 
 /** perf_probe_sigtrap - try it in a child process (about 1 ms). Never by kernel version. */
 enum perf_sigtrap perf_probe_sigtrap(void);
+
+/**
+ * perf_probe_calls - does an overflow at the entry of a system call leave the call alone?
+ * @sleep_tracepoint: the number of the tracepoint syscalls:sys_enter_clock_nanosleep
+ * Tried in a child process, which sleeps 2 ms: on kernels that signal from an interrupt the sleep
+ * ends early with EINTR. Returns 0; -EINTR: calls are broken off; else why it could not be tried.
+ */
+int perf_probe_calls(uint64_t sleep_tracepoint);
 
 /** perf_probe_cpu_timer - may this process make a CPU-time timer? 0 or a negative errno */
 int perf_probe_cpu_timer(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -35,15 +36,161 @@ static void test_attr__asks_for_sigtrap_to_one_thread_and_dies_at_exec(void **st
 	assert_true(attr.exclude_kernel && !attr.exclude_user && !attr.inherit && !attr.freq);
 }
 
+static void test_attr__inherits_to_threads_alone(void **state)
+{
+	struct perf_sampling sampling = {
+		.kind = faults, .period = 5, .first_period = 5, .inherit = true};
+	struct perf_event_attr attr;
+
+	(void)state;
+	perf_attr_sampling(&sampling, &attr);
+	assert_true(attr.inherit && attr.inherit_thread && attr.sigtrap && attr.remove_on_exec);
+}
+
+static void test_attr__by_signal_never_counts_the_kernel(void **state)
+{
+	struct perf_sampling sampling = {.kind = {.type = PERF_TYPE_HARDWARE},
+					 .delivery = PERF_BY_SIGNAL,
+					 .period = 100000,
+					 .first_period = 100000};
+	struct perf_event_attr attr;
+
+	(void)state;
+	perf_attr_sampling(&sampling, &attr);
+	assert_true(attr.exclude_kernel && attr.remove_on_exec && attr.disabled);
+	assert_true(!attr.sigtrap && !attr.inherit && !attr.inherit_thread);
+	assert_int_equal(attr.wakeup_events, 1);
+}
+
+static void test_open__by_signal_refuses_what_would_harm(void **state)
+{
+	static const struct {
+		struct perf_sampling sampling;
+		int code;
+	} cases[] = {
+		{{.kind = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK},
+		  .period = 1000000},
+		 -EOPNOTSUPP},
+		{{.kind = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK},
+		  .period = 1000000},
+		 -EOPNOTSUPP},
+		{{.kind = {.type = PERF_TYPE_HARDWARE}, .period = 1000000, .inherit = true},
+		 -EOPNOTSUPP},
+		{{.kind = {.type = PERF_TYPE_HARDWARE}, .period = 100}, -ERANGE},
+		{{.kind = {.type = PERF_TYPE_RAW, .config = 0x11}, .period = 100}, -ERANGE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct perf_sampling sampling = cases[i].sampling;
+		int fd = -7;
+
+		sampling.delivery = PERF_BY_SIGNAL;
+		sampling.first_period = sampling.period;
+		sampling.signo = SIGURG;
+		assert_int_equal(perf_open_sampling(&sampling, 0, &fd), cases[i].code);
+		assert_int_equal(fd, -7);
+	}
+}
+
+static volatile int nr_signals, signal_fd;
+
+static void on_signal(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)context;
+	nr_signals++;
+	signal_fd = info->si_fd;
+}
+
+/* One shot: of many overflows one signal, until it is armed again. */
+static void test_open__by_signal_tells_the_thread_once_each_time(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = 64 * page;
+	struct perf_sampling sampling = {.kind = faults,
+					 .delivery = PERF_BY_SIGNAL,
+					 .period = 4,
+					 .first_period = 4,
+					 .signo = SIGURG};
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	volatile char *pages;
+	int fd, code;
+
+	(void)state;
+	code = perf_open_sampling(&sampling, 0, &fd);
+	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
+		skip();
+	assert_int_equal(code, 0);
+	assert_int_equal(sigaction(SIGURG, &action, NULL), 0);
+	pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	madvise((void *)pages, length, MADV_NOHUGEPAGE);
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(perf_rearm(fd), 0);
+		for (size_t at = 0; at < 16; at++)
+			pages[(size_t)round * 16 * page + at * page] = 1;
+		assert_int_equal(nr_signals, round + 1);
+		assert_int_equal(signal_fd, fd);
+	}
+	munmap((void *)pages, length);
+	close(fd);
+}
+
+/* The first overflow after the first period, the next a whole period after it was set. */
+static void test_set_period__holds_from_now_on(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = 256 * page;
+	struct perf_sampling sampling = {.kind = faults,
+					 .delivery = PERF_BY_SIGNAL,
+					 .period = 100,
+					 .first_period = 10,
+					 .signo = SIGURG};
+	size_t seen[2] = {0};
+	volatile char *pages;
+	int fd, code;
+
+	(void)state;
+	code = perf_open_sampling(&sampling, 0, &fd);
+	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
+		skip();
+	assert_int_equal(code, 0);
+	pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	madvise((void *)pages, length, MADV_NOHUGEPAGE);
+	nr_signals = 0;
+	assert_int_equal(perf_rearm(fd), 0);
+	for (size_t at = 0; at < 256 && nr_signals < 2; at++) {
+		int before = nr_signals;
+
+		pages[at * page] = 1;
+		if (nr_signals == before)
+			continue;
+		seen[before] = at;
+		if (!before) {
+			assert_int_equal(perf_set_period(fd, sampling.period), 0);
+			assert_int_equal(perf_rearm(fd), 0);
+		}
+	}
+	assert_in_range(seen[0], 5, 10); /* some of the program's own come on top */
+	assert_in_range(seen[1] - seen[0], 90, 100);
+	munmap((void *)pages, length);
+	close(fd);
+}
+
 static void test_explain__names_the_knob(void **state)
 {
 	static const struct {
 		int code;
 		const char *word;
 	} cases[] = {
-		{-EPERM, "seccomp"},	 {-ENOSYS, "seccomp"}, {-ENOENT, "no PMU"},
-		{-EOPNOTSUPP, "no PMU"}, {-EMFILE, "ulimit"},  {-EACCES, "perf_event_paranoid"},
-		{-EINVAL, "5.13"},	 {-ESRCH, "gone"},     {-E2BIG, "errno 7"},
+		{-EPERM, "seccomp"},	  {-ENOSYS, "seccomp"},
+		{-ENOENT, "no PMU"},	  {-EOPNOTSUPP, "no PMU"},
+		{-ENODEV, "no PMU"},	  {-EMFILE, "ulimit"},
+		{-ENFILE, "fs.file-max"}, {-EACCES, "perf_event_paranoid"},
+		{-EINVAL, "5.13"},	  {-ESRCH, "gone"},
+		{-E2BIG, "5.13"},	  {-EAGAIN, "perf_event_mlock_kb"},
+		{-ENOMEM, "ulimit"},	  {-EBUSY, "nmi_watchdog"},
+		{-ENOSPC, "breakpoints"}, {-ENOTTY, "errno 25"},
 	};
 	struct errbuf err;
 
@@ -52,6 +199,7 @@ static void test_explain__names_the_knob(void **state)
 		assert_int_equal(perf_explain(cases[i].code, "cycles", &err), cases[i].code);
 		assert_non_null(strstr(err.text, cases[i].word));
 		assert_non_null(strstr(err.text, "cycles"));
+		assert_non_null(strchr(err.text, ';')); /* what changes it */
 	}
 }
 
@@ -117,6 +265,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attr__asks_for_sigtrap_to_one_thread_and_dies_at_exec),
+		cmocka_unit_test(test_attr__inherits_to_threads_alone),
+		cmocka_unit_test(test_attr__by_signal_never_counts_the_kernel),
+		cmocka_unit_test(test_open__by_signal_refuses_what_would_harm),
+		cmocka_unit_test(test_open__by_signal_tells_the_thread_once_each_time),
+		cmocka_unit_test(test_set_period__holds_from_now_on),
 		cmocka_unit_test(test_explain__names_the_knob),
 		cmocka_unit_test(test_open__counts_faults_from_the_enabling_on),
 		cmocka_unit_test(test_open__of_a_thread_that_is_not_there_is_no_such_thread),

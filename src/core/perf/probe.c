@@ -45,10 +45,10 @@ int perf_paranoid(void)
 }
 
 /* A period that no probe reaches. */
-static int try_open(const struct perf_kind *kind)
+static int try_open(const struct perf_kind *kind, enum perf_delivery delivery)
 {
 	struct perf_sampling sampling = {
-		.kind = *kind, .period = 1u << 30, .first_period = 1u << 30};
+		.delivery = delivery, .kind = *kind, .period = 1u << 30, .first_period = 1u << 30};
 	int fd, code = perf_open_sampling(&sampling, 0, &fd);
 
 	if (!code)
@@ -56,18 +56,23 @@ static int try_open(const struct perf_kind *kind)
 	return code;
 }
 
-int perf_allowed(struct perf_kind *kind)
+int perf_allowed_by(struct perf_kind *kind, enum perf_delivery delivery)
 {
 	struct perf_kind user_only = *kind;
-	int code = try_open(kind);
+	int code = try_open(kind, delivery);
 
 	if (code != -EACCES || kind->exclude_kernel || kind->exclude_user)
 		return code;
 	user_only.exclude_kernel = true;
-	code = try_open(&user_only);
+	code = try_open(&user_only, delivery);
 	if (!code)
 		kind->exclude_kernel = true;
 	return code;
+}
+
+int perf_allowed(struct perf_kind *kind)
+{
+	return perf_allowed_by(kind, PERF_BY_SIGTRAP);
 }
 
 /* Touch one fresh page: one page fault, one overflow. */
@@ -142,6 +147,51 @@ enum perf_sigtrap perf_probe_sigtrap(void)
 	}
 	munmap((void *)reached, sizeof(*reached));
 	return result;
+}
+
+static void on_call(int signo)
+{
+	(void)signo; /* that it runs is enough: a call may be broken off by it */
+}
+
+static _Noreturn void probe_calls_child(uint64_t sleep_tracepoint)
+{
+	const struct perf_sampling entry = {
+		.kind = {.type = PERF_TYPE_TRACEPOINT, .config = sleep_tracepoint},
+		.period = 1,
+		.first_period = 1};
+	const struct sigaction action = {.sa_handler = on_call, .sa_flags = SA_RESTART};
+	const struct timespec nap = {.tv_nsec = 2000000};
+	uint64_t count = 0;
+	sigset_t trap;
+	int fd, code;
+
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	sigaction(SIGTRAP, &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &trap, NULL);
+	code = perf_open_sampling(&entry, 0, &fd);
+	if (!code)
+		code = perf_enable(fd);
+	if (!code)
+		code = -clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+	if (!code)
+		code = perf_count(fd, &count);
+	if (!code && !count)
+		code = -EIO;
+	_exit(-code);
+}
+
+int perf_probe_calls(uint64_t sleep_tracepoint)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		probe_calls_child(sleep_tracepoint);
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
 int perf_probe_cpu_timer(void)

@@ -233,6 +233,7 @@ size_t in_step_find(const struct trace *trace, struct in_step *ret_threads, size
 			.wakes_per_second =
 				life > 0 ? (double)thread->voluntary_switches * 1e9 / life : 0,
 			.expected_samples = (double)thread->cpu_ns / timing.period_ns,
+			.samples = paces[i].all_samples,
 		};
 
 		if (!thread->cpu_ns || was_never_armed(thread, &paces[i]) ||

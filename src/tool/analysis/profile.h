@@ -109,6 +109,7 @@ struct in_step {
 	uint32_t thread;
 	double wakes_per_second;
 	double expected_samples; /* cpu_ns / period */
+	uint64_t samples;	 /* of the CPU timer */
 };
 
 /**

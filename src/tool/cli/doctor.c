@@ -23,9 +23,9 @@ static const char *const results[] = {[CHECK_OK] = "ok", [CHECK_NO] = "no", [CHE
 static void put_check(void *user, const struct check *check)
 {
 	(void)user;
-	printf("%-5s %-34s %s\n", results[check->result], check->title, check->found);
+	printf("%-5s %-40s %s\n", results[check->result], check->title, check->found);
 	if (check->knob[0])
-		printf("%-5s %-34s   -> %s\n", "", "", check->knob);
+		printf("%-5s %-40s   -> %s\n", "", "", check->knob);
 }
 
 static void add_check(void *user, const struct check *check)

@@ -15,7 +15,7 @@
 struct export
 {
 	struct common_options common;
-	const char *format, *output, *path;
+	const char *format, *output, *event, *path;
 };
 
 static void describe(char *text, size_t room)
@@ -37,6 +37,8 @@ static int parse(int argc, char **argv, struct export *export)
 	char description[DESCRIPTION];
 	const struct option_spec options[] = {
 		{0, "format", OPTION_STRING, "FORMAT", "One of the formats above", &export->format},
+		{0, "event", OPTION_ONCE, "NAME", "Only this event of the recording",
+		 &export->event},
 		{'o', "output", OPTION_STRING, "FILE",
 		 "Write to this file, which is whole or not there; -: standard output",
 		 &export->output},
@@ -100,6 +102,16 @@ static void say_losses(const struct export *export, const struct exporter *expor
 				   "see pathprof report");
 }
 
+static int keep_event(const struct export *export, struct trace *trace)
+{
+	struct errbuf err;
+
+	if (!export->event || !trace_keep_event(trace, export->event, &err))
+		return GO_ON;
+	complain("export", "%s", err.text);
+	return EXIT_USAGE;
+}
+
 static int write_export(const struct export *export, const struct exporter *exporter,
 			const struct trace *trace)
 {
@@ -138,8 +150,11 @@ int cmd_export(int argc, char **argv)
 	status = recording_open("export", &export.common, export.path, &trace);
 	if (status != GO_ON)
 		return status;
-	say_losses(&export, exporter, trace);
-	status = write_export(&export, exporter, trace);
+	status = keep_event(&export, trace);
+	if (status == GO_ON) {
+		say_losses(&export, exporter, trace);
+		status = write_export(&export, exporter, trace);
+	}
 	trace_free(trace);
 	return status;
 }

@@ -41,7 +41,7 @@ static unsigned int reason_number(struct reasons *reasons, const char *sentence)
 
 static void put_row(void *user, const struct event_row *row)
 {
-	printf("%-24s %-7s %-13s ", row->name, row->unit, row->trigger);
+	printf("%-25s %-7s %-13s ", row->name, row->unit, row->trigger);
 	if (row->available)
 		printf("%10llu  %s\n", (unsigned long long)row->default_period,
 		       row->user_only ? "user mode only" : "yes");
@@ -98,8 +98,10 @@ int cmd_list(int argc, char **argv)
 		.usage = "[OPTION...]",
 		.description =
 			"Lists events that 'pathprof record -e' takes, each tried for this user "
-			"on this machine. libpfm4 knows more names, of the processor's own "
-			"events; any of them can be given to -e.",
+			"on this machine, with the trigger that it would get. Names in capitals "
+			"stand for what is filled in: raw codes (r01c2), a PMU's words "
+			"(cpu/event=0xc2/), breakpoints, tracepoints. libpfm4 knows more names, "
+			"of the processor's own events; any of them can be given to -e.",
 		.options = table};
 	struct common_options common = {0};
 	struct reasons reasons = {0};
@@ -114,7 +116,7 @@ int cmd_list(int argc, char **argv)
 	}
 	if (json)
 		return list_json();
-	printf("%-24s %-7s %-13s %10s  %s\n", "EVENT", "UNIT", "TRIGGER", "PERIOD", "HERE");
+	printf("%-25s %-7s %-13s %10s  %s\n", "EVENT", "UNIT", "TRIGGER", "PERIOD", "HERE");
 	event_list(put_row, &reasons);
 	put_reasons(&reasons);
 	return ferror(stdout) ? EXIT_FAILED : EXIT_OK;

@@ -21,6 +21,14 @@ enum option_type {
 	OPTION_BYTES,	/* uint64_t *: K/M/G multiply by 1024 */
 	OPTION_SECONDS, /* uint64_t *: nanoseconds, from decimal seconds; suffix ms, s, m, h */
 	OPTION_DOUBLE,	/* double *: percent sign allowed and dropped */
+	OPTION_LIST,	/* struct option_list *: texts in their order, borrowed from argv */
+};
+
+#define OPTION_LIST_MAX 64
+
+struct option_list {
+	const char *texts[OPTION_LIST_MAX];
+	unsigned int nr;
 };
 
 struct option_spec {

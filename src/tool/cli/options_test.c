@@ -21,6 +21,7 @@ struct result {
 	const char *output, *file;
 	uint64_t limit, bytes, time_ns;
 	double share;
+	struct option_list events;
 	struct common_options common;
 	int status, operands, argc;
 	char *argv[WORDS_MAX + 1];
@@ -51,6 +52,7 @@ static struct result *parse(struct result *result, const char *line, bool stop_a
 		{0, "interval", OPTION_SECONDS, "TIME", "Time", &result->time_ns},
 		{0, "min-share", OPTION_DOUBLE, "PERCENT", "Share", &result->share},
 		{0, "file", OPTION_ONCE, "FILE", "One", &result->file},
+		{'e', "event", OPTION_LIST, "EVENT", "Each", &result->events},
 		{0},
 	};
 	const struct command_spec command = {
@@ -206,6 +208,7 @@ static void test_options__help_is_the_table(void **state)
 		       "      --interval=TIME      Time\n"
 		       "      --min-share=PERCENT  Share\n"
 		       "      --file=FILE          One\n"
+		       "  -e, --event=EVENT        Each\n"
 		       "  -q, --quiet              Say less on stderr\n"
 		       "  -v, --verbose            Say more on stderr; twice: still more\n"
 		       "      --color=WHEN         Colour: auto (the default), always or never\n"
@@ -316,9 +319,23 @@ static void test_suggest__slips_are_recognised_and_other_words_are_not(void **st
 	assert_null(suggest("recordrecordrecordrecordrecordrecord", words));
 }
 
+static void test_options__a_list_keeps_every_value(void **state)
+{
+	struct result result;
+
+	(void)state;
+	parse(&result, "-e a --event=b,c -eb -- -e d", false);
+	assert_int_equal(result.status, -1);
+	assert_int_equal(result.events.nr, 3);
+	assert_string_equal(result.events.texts[0], "a");
+	assert_string_equal(result.events.texts[1], "b,c");
+	assert_string_equal(result.events.texts[2], "b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_options__a_list_keeps_every_value),
 		cmocka_unit_test(test_options__operands_may_stand_anywhere),
 		cmocka_unit_test(test_options__command_of_record_keeps_its_options),
 		cmocka_unit_test(test_options__values_stand_in_the_word_or_the_next),

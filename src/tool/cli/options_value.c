@@ -99,6 +99,11 @@ const char *option_value_parse(enum option_type type, const char *text, void *va
 	case OPTION_ONCE:
 		*(const char **)value = text;
 		break;
+	case OPTION_LIST:
+		if (((struct option_list *)value)->nr == OPTION_LIST_MAX)
+			return "not that many values";
+		((struct option_list *)value)->texts[((struct option_list *)value)->nr++] = text;
+		break;
 	case OPTION_NUMBER:
 		if (!parse_scaled(number_suffixes, text, value))
 			return "a whole number, such as 20, 10k or 2M";

@@ -17,11 +17,16 @@
 
 #define TO_THE_END UINT64_MAX /* no --duration; more than the option can say */
 
+#define NO_SEED UINT64_MAX
+
 struct record_options {
-	const char *event;
+	struct option_list events;
 	const char *directory;
+	const char *trigger;
 	uint64_t period;
 	uint64_t frequency;
+	uint64_t seed;
+	bool inherit;
 	uint64_t memory_bytes;
 	uint64_t delay_ns;
 	uint64_t duration_ns;
@@ -32,28 +37,17 @@ static const char description[] =
 	"thread that caused it notes its own stack. COMMAND's input, output, signals and exit "
 	"status "
 	"are its own. A recording that is in the way is moved to DIR.old. Without -e the event is "
-	"cycles where the machine has a PMU, else cpu-time. Default periods: the scheduler's tick "
-	"for "
-	"cpu-time, 1 ms for cpu-clock and task-clock, 2000003 for cycles and instructions, 101 for "
-	"page-faults and minor-faults, 1 for rarer faults, 10007 for all else (primes, so that "
-	"loops "
-	"do not fall into step).";
+	"cycles where the machine has a PMU, else cpu-time, else cpu-clock. Default periods: the "
+	"scheduler's tick for cpu-time, 1 ms for cpu-clock and task-clock, 2000003 for cycles and "
+	"instructions, 101 for page-faults and minor-faults, 1 for rarer faults, breakpoints and "
+	"entries of system calls, 101 for other tracepoints, 10007 for all else (primes, so that "
+	"loops do not fall into step).";
 
 static const char examples[] =
 	"  pathprof record -- python3 app.py --workers 4\n"
 	"  pathprof record -e page-faults -c 10 -- python3 load.py\n"
+	"  pathprof record -e cpu-time,page-faults/period=10/ -- python3 load.py\n"
 	"  pathprof record -e cpu-clock -F 2000 -o fine.data -- ./start.sh\n";
-
-/* A second -e is a usage error that the parser, which keeps the last value, cannot see. */
-static bool several_events(int nr_words, char **argv)
-{
-	unsigned int events = 0;
-
-	for (int i = 1; i < nr_words && strcmp(argv[i], "--"); i++)
-		events += !strncmp(argv[i], "-e", 2) || !strcmp(argv[i], "--event") ||
-			  !strncmp(argv[i], "--event=", 8);
-	return events > 1;
-}
 
 static void tell(void *user, const char *sentence)
 {
@@ -63,21 +57,28 @@ static void tell(void *user, const char *sentence)
 		complain("record", "%s", sentence);
 }
 
-/* What is sampled where the user left that to us; empty where it was said. */
-static void announcement(const struct record_options *options, const struct event_choice *event,
+/* What the user must know first: what is sampled in place of what was wanted, or by default. */
+static void announcement(const struct record_options *options, const struct event_choices *choices,
 			 struct errbuf *ret_text)
 {
 	static const char hint[] = "choose with -e, see 'pathprof list'";
+	const struct event_choice *event = &choices->events[0];
 	double rate = 1e9 / (double)event->period;
 
-	if (options->event)
+	for (size_t i = 0; i < choices->nr; i++) {
+		if (choices->events[i].nr_headlines) {
+			errbuf_set(ret_text, 0, "%s", choices->events[i].headlines[0]);
+			return;
+		}
+	}
+	if (options->events.nr)
 		return;
-	if (event->trigger != TRIGGER_CPU_TIMER)
-		errbuf_set(ret_text, 0, "sampling %s; %s", event->name, hint);
-	else if (!options->frequency)
-		errbuf_set(ret_text, 0,
-			   "sampling %s: there is no hardware counter for cycles here; %s",
-			   event->name, hint);
+	if (event->descent[0])
+		errbuf_set(ret_text, 0, "sampling %s by %s, since cycles is not to be had: %s; %s",
+			   event->name, event_trigger_name(event->trigger), event->descent, hint);
+	else if (event->trigger != TRIGGER_CPU_TIMER || !options->frequency)
+		errbuf_set(ret_text, 0, "sampling %s by %s; %s", event->name,
+			   event_trigger_name(event->trigger), hint);
 	else if (rate + 1 < (double)options->frequency)
 		errbuf_set(ret_text, 0,
 			   "sampling %s, which ticks at most %.0f times a second here, not %llu; "
@@ -109,13 +110,21 @@ static int run(const struct record_request *request, const struct common_options
 	return status;
 }
 
-static int choose(const struct record_options *options, struct event_choice *ret_event)
+static int choose(const struct record_options *options, struct event_choices *ret_choices)
 {
-	struct event_request wanted = {
-		.name = options->event, .period = options->period, .frequency = options->frequency};
+	struct event_wish wish = {.common = {.period = options->period,
+					     .frequency = options->frequency,
+					     .inherit = options->inherit}};
+	struct event_machine machine = event_machine_here();
 	struct errbuf err = {0};
-	int code = event_choose(&wanted, perf_tick_ns(), ret_event, &err);
+	int code = 0;
 
+	for (unsigned int i = 0; i < options->events.nr && !code; i++)
+		code = event_parse(options->events.texts[i], &wish, &err);
+	if (!code && options->trigger)
+		code = event_trigger_parse(options->trigger, &wish.common, &err);
+	if (!code)
+		code = event_choose_all(&wish, &machine, ret_choices, &err);
 	if (!code)
 		return -1;
 	complain("record", "%s", err.text);
@@ -123,12 +132,8 @@ static int choose(const struct record_options *options, struct event_choice *ret
 }
 
 /* What the parser cannot see. Returns -1: all is well. */
-static int check_usage(const struct record_options *options, int operands, int argc, char **argv)
+static int check_usage(const struct record_options *options, int operands, int argc)
 {
-	if (several_events(operands, argv)) {
-		complain("record", "one -e only: this version records one event at a time");
-		return EXIT_USAGE;
-	}
 	if (operands >= argc) {
 		complain("record", "no COMMAND was given; see pathprof record --help");
 		return EXIT_USAGE;
@@ -138,6 +143,10 @@ static int check_usage(const struct record_options *options, int operands, int a
 				   "recorded to its end");
 		return EXIT_USAGE;
 	}
+	if (options->seed != NO_SEED && options->seed > RECORD_SEED_MAX) {
+		complain("record", "--seed takes at most %llu", RECORD_SEED_MAX);
+		return EXIT_USAGE;
+	}
 	if (options->memory_bytes < RECORD_MEMORY_MIN) {
 		complain("record", "--memory takes %llu MiB or more", RECORD_MEMORY_MIN >> 20);
 		return EXIT_USAGE;
@@ -145,19 +154,44 @@ static int check_usage(const struct record_options *options, int operands, int a
 	return -1;
 }
 
+static struct record_request request_of(const struct record_options *options,
+					const struct event_choices *choices)
+{
+	return (struct record_request){
+		.directory = options->directory,
+		.events = choices->events,
+		.nr_events = choices->nr,
+		.memory_bytes = options->memory_bytes,
+		.delay_ns = options->delay_ns,
+		.duration_ns = options->duration_ns == TO_THE_END ? 0 : options->duration_ns,
+		.seed_is_given = options->seed != NO_SEED,
+		.seed = options->seed,
+	};
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct record_options options = {.directory = RECORDING_DIRECTORY,
 					 .memory_bytes = RECORD_MEMORY_DEFAULT,
-					 .duration_ns = TO_THE_END};
+					 .duration_ns = TO_THE_END,
+					 .seed = NO_SEED};
 	const struct option_spec table[] = {
-		{'e', "event", OPTION_STRING, "EVENT",
-		 "what to sample: cpu-time or a name of 'pathprof list'; :u counts user mode only",
-		 &options.event},
+		{'e', "event", OPTION_LIST, "EVENT",
+		 "what to sample: cpu-time or a name of 'pathprof list'; :u counts user mode only, "
+		 "/period=N/ is its own period; several with commas or -e again",
+		 &options.events},
 		{'c', "count", OPTION_COUNT, "PERIOD",
 		 "one sample every PERIOD events; nanoseconds for clocks", &options.period},
 		{'F', "freq", OPTION_COUNT, "HZ", "HZ samples a second of a clock",
 		 &options.frequency},
+		{0, "trigger", OPTION_ONCE, "HOW", "this way or none: " EVENT_TRIGGERS,
+		 &options.trigger},
+		{0, "inherit", OPTION_FLAG, NULL,
+		 "one perf event for all threads: nothing is opened per thread, short ones are "
+		 "sampled too rarely",
+		 &options.inherit},
+		{0, "seed", OPTION_NUMBER, "N", "draw the first periods of threads from N again",
+		 &options.seed},
 		{'o', "output", OPTION_STRING, "DIR",
 		 "the recording's directory (default: " RECORDING_DIRECTORY ")",
 		 &options.directory},
@@ -179,30 +213,24 @@ int cmd_record(int argc, char **argv)
 					     .stop_at_operand = true};
 	struct common_options common = {0};
 	struct errbuf said = {0};
-	struct event_choice event;
+	struct event_choices choices;
 	struct record_request request;
 	int operands, status;
 
 	status = options_parse(&command, argc, argv, &common, &operands);
 	if (status >= 0)
 		return status;
-	status = check_usage(&options, operands, argc, argv);
+	status = check_usage(&options, operands, argc);
 	if (status >= 0)
 		return status;
-	status = choose(&options, &event);
+	status = choose(&options, &choices);
 	if (status >= 0)
 		return status;
-	announcement(&options, &event, &said);
-	request = (struct record_request){
-		.command = argv + operands,
-		.directory = options.directory,
-		.events = &event,
-		.nr_events = 1,
-		.memory_bytes = options.memory_bytes,
-		.delay_ns = options.delay_ns,
-		.duration_ns = options.duration_ns == TO_THE_END ? 0 : options.duration_ns,
-		.tell = tell,
-		.user = &common,
-		.announcement = said.text[0] ? said.text : NULL};
+	announcement(&options, &choices, &said);
+	request = request_of(&options, &choices);
+	request.command = argv + operands;
+	request.tell = tell;
+	request.user = &common;
+	request.announcement = said.text[0] ? said.text : NULL;
 	return run(&request, &common);
 }

@@ -17,6 +17,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "tool/events/checks_triggers.h"
+
 static void say(const struct check *check, check_fn fn, void *user)
 {
 	fn(user, check);
@@ -115,7 +117,7 @@ static bool check_event(struct check *check, struct perf_kind kind, const char *
 	return !code;
 }
 
-static bool check_sigtrap(check_fn fn, void *user)
+static enum perf_sigtrap check_sigtrap(check_fn fn, void *user)
 {
 	static const char *const found[] = {
 		[PERF_SIGTRAP_WORKS] = "delivered, and kept while blocked",
@@ -132,7 +134,7 @@ static bool check_sigtrap(check_fn fn, void *user)
 		snprintf(check.knob, sizeof(check.knob),
 			 "Linux 5.13 or later with its fixes; -e cpu-time needs none of it");
 	say(&check, fn, user);
-	return result == PERF_SIGTRAP_WORKS;
+	return result;
 }
 
 struct limit {
@@ -215,7 +217,8 @@ bool event_checks(check_fn fn, void *user)
 					     .config = PERF_COUNT_SW_PAGE_FAULTS};
 	const struct perf_kind cycle_kind = {.type = PERF_TYPE_HARDWARE,
 					     .config = PERF_COUNT_HW_CPU_CYCLES};
-	bool timer, sigtrap, event;
+	enum perf_sigtrap sigtrap;
+	bool timer, event;
 
 	check_kernel(fn, user);
 	timer = check_cpu_timer(fn, user);
@@ -224,9 +227,10 @@ bool event_checks(check_fn fn, void *user)
 	event = check_event(&clock, clock_kind, "cpu-clock", fn, user);
 	event |= check_event(&faults, fault_kind, "page-faults", fn, user);
 	event |= check_event(&pmu, cycle_kind, "cycles", fn, user);
+	checks_triggers(sigtrap, fn, user);
 	check_yama(fn, user);
 	check_seccomp(fn, user);
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		check_limit(&limits[i], fn, user);
-	return timer || (sigtrap && event);
+	return timer || (sigtrap == PERF_SIGTRAP_WORKS && event);
 }

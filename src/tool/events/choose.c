@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request to an event with trigger and period, checked on this machine.
+ * A request to an event with trigger and period, down the ladder of triggers.
  *
- * Default periods: the tick for cpu-time, 1 ms for software clocks; for counts a prime, so that
- * sampling does not fall into step with a loop, of about a thousand a second for cycles and
- * instructions. A frequency becomes a fixed period: in the kernel's frequency mode the handler
- * could not know what a sample stands for.
+ *   named event     by SIGTRAP, tried, and tried in a child that a blocked SIGTRAP does not kill;
+ *                   else hardware counters and page faults by an asynchronous signal; else, where
+ *                   the event stands for time, cpu-time with a headline; else the sentence
+ *   cpu-time        the CPU timer; else the software clock, with a headline
+ *   no event named  cycles as above, cpu-time, the software clock, whichever is the first to work
+ *
+ * A trigger that was asked for is the only one that is tried.
  */
 #include "tool/events/events.h"
 
@@ -15,16 +18,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/events/tracepoint.h"
+
 #define NS_PER_S	 1000000000ull
-#define CLOCK_PERIOD_NS	 1000000
-#define CYCLES_PERIOD	 2000003
-#define CACHE_PERIOD	 10007
-#define FAULT_PERIOD	 101
-#define RARE_PERIOD	 1     /* major faults, alignment and emulation traps */
 #define CLOCK_MIN_GAP_NS 20000 /* half of what such a tick costs in a virtual machine */
 #define COUNT_MIN_GAP_NS 2000
 
+/* A choice under way. */
+struct choosing {
+	const struct event_request *request;
+	struct event_machine *machine;
+	struct event_choice *choice;
+	struct errbuf *err;
+};
+
 static void add_note(struct event_choice *choice, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void add_headline(struct event_choice *choice, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 static void add_note(struct event_choice *choice, const char *format, ...)
@@ -38,56 +48,72 @@ static void add_note(struct event_choice *choice, const char *format, ...)
 	va_end(arguments);
 }
 
-const char *event_trigger_name(enum trigger trigger)
+static void add_headline(struct event_choice *choice, const char *format, ...)
 {
-	switch (trigger) {
-	case TRIGGER_CPU_TIMER:
-		return "cpu-timer";
-	case TRIGGER_PERF_SIGTRAP:
-		return "perf-sigtrap";
-	case TRIGGER_PERF_ASYNC:
-		return "perf-async";
-	default:
-		return "manual";
-	}
+	va_list arguments;
+
+	if (choice->nr_headlines == EVENT_NOTES_MAX)
+		return;
+	va_start(arguments, format);
+	vsnprintf(choice->headlines[choice->nr_headlines++], EVENT_NOTE_BYTES, format, arguments);
+	va_end(arguments);
 }
 
-const char *event_time_text(uint64_t ns, char text[EVENT_TIME_BYTES])
+/* -EINVAL is a wrong request: what the kernel calls so is not. */
+static int refused(int code)
 {
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-	double value = (double)ns;
-	size_t unit = 0;
-
-	for (; value >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
-		value /= 1000;
-	snprintf(text, EVENT_TIME_BYTES, "%.4g %s", value, units[unit]);
-	return text;
+	return code == -EINVAL ? -ENOTSUP : code;
 }
 
-uint64_t event_default_period(const struct perf_kind *kind)
+/* "Cannot sample EVENT: CAUSE" to its CAUSE. */
+static const char *cause_of(const struct errbuf *err)
 {
-	if (kind->type == PERF_TYPE_HARDWARE) {
-		switch (kind->config) {
-		case PERF_COUNT_HW_CPU_CYCLES:
-		case PERF_COUNT_HW_REF_CPU_CYCLES:
-		case PERF_COUNT_HW_INSTRUCTIONS:
-			return CYCLES_PERIOD;
-		default:
-			return CACHE_PERIOD;
-		}
-	}
-	if (kind->type != PERF_TYPE_SOFTWARE)
-		return kind->type == PERF_TYPE_RAW ? CYCLES_PERIOD : CACHE_PERIOD;
-	switch (kind->config) {
-	case PERF_COUNT_SW_CPU_CLOCK:
-	case PERF_COUNT_SW_TASK_CLOCK:
-		return CLOCK_PERIOD_NS;
-	case PERF_COUNT_SW_PAGE_FAULTS:
-	case PERF_COUNT_SW_PAGE_FAULTS_MIN:
-		return FAULT_PERIOD;
-	default:
-		return RARE_PERIOD;
-	}
+	const char *colon = strstr(err->text, ": ");
+
+	return !strncmp(err->text, "Cannot ", 7) && colon ? colon + 2 : err->text;
+}
+
+/* Does the event say where the time goes, so that another measure of time can stand for it? */
+static bool stands_for_time(const struct perf_kind *kind)
+{
+	if (kind->exclude_user)
+		return false;
+	return perf_is_clock(kind) ||
+	       (kind->type == PERF_TYPE_HARDWARE && (kind->config == PERF_COUNT_HW_CPU_CYCLES ||
+						     kind->config == PERF_COUNT_HW_REF_CPU_CYCLES));
+}
+
+/*
+ * May its overflows come by an asynchronous signal? That one breaks off system calls, so nothing
+ * that happens in them; and never a software clock, which one-shot arming (IOC_REFRESH) freezes
+ * whole machines with on Linux 6.16 and 6.17.
+ */
+static int suits_async(const struct perf_kind *kind, const char *name, struct errbuf *err)
+{
+	bool faults = kind->type == PERF_TYPE_SOFTWARE &&
+		      (kind->config == PERF_COUNT_SW_PAGE_FAULTS ||
+		       kind->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		       kind->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+
+	if (perf_is_clock(kind))
+		return errbuf_set(err, -EINVAL,
+				  "Cannot sample %s by perf-async: re-arming a software clock "
+				  "freezes Linux 6.16 and 6.17; perf-sigtrap does not re-arm",
+				  name);
+	if (kind->exclude_user)
+		return errbuf_set(
+			err, -EINVAL,
+			"Cannot sample %s by perf-async: what happens in the kernel would "
+			"break off the program's system calls; perf-sigtrap leaves them "
+			"alone",
+			name);
+	if (faults || (kind->type != PERF_TYPE_SOFTWARE && kind->type != PERF_TYPE_TRACEPOINT &&
+		       kind->type != PERF_TYPE_BREAKPOINT))
+		return 0;
+	return errbuf_set(err, -EINVAL,
+			  "Cannot sample %s by perf-async, which is for hardware counters and page "
+			  "faults; perf-sigtrap takes it",
+			  name);
 }
 
 /* The period that was asked for, or 0: none was. */
@@ -107,14 +133,33 @@ static int asked_period(const struct event_request *request, bool clock, uint64_
 	return 0;
 }
 
-static int choose_cpu_time(const struct event_request *request, uint32_t tick_ns,
-			   struct event_choice *choice, struct errbuf *err)
+static int put_name(struct event_choice *choice, const char *name, struct errbuf *err)
 {
-	int code = asked_period(request, true, &choice->period, err);
+	if (strlen(name) >= sizeof(choice->name))
+		return errbuf_set(err, -EINVAL,
+				  "'%s' is longer than the %zu characters of an event's name", name,
+				  sizeof(choice->name) - 1);
+	memcpy(choice->name, name, strlen(name) + 1);
+	return 0;
+}
+
+/* The CPU timer, and nothing else. */
+static int choose_timer(const struct choosing *choosing)
+{
+	struct event_choice *choice = choosing->choice;
+	uint32_t tick_ns = choosing->machine->tick_ns;
 	char tick[EVENT_TIME_BYTES], asked[EVENT_TIME_BYTES];
+	int code = asked_period(choosing->request, true, &choice->period, choosing->err);
 
 	if (code)
 		return code;
+	code = choosing->machine->cpu_timer();
+	if (code)
+		return errbuf_set(choosing->err, refused(code),
+				  "Cannot sample " EVENT_CPU_TIME
+				  ": no CPU timer can be made (%s); "
+				  "raise the limit of pending signals (ulimit -i)",
+				  strerror(-code));
 	snprintf(choice->name, sizeof(choice->name), "%s", EVENT_CPU_TIME);
 	choice->unit = "ns";
 	choice->trigger = TRIGGER_CPU_TIMER;
@@ -132,78 +177,310 @@ static int choose_cpu_time(const struct event_request *request, uint32_t tick_ns
 	return 0;
 }
 
-static int choose_perf(const struct event_request *request, struct event_choice *choice, bool clock,
-		       struct errbuf *err)
+static int choose_period(const struct choosing *choosing, bool clock)
 {
-	bool asked_user_only = choice->perf.exclude_kernel;
-	int code = asked_period(request, clock, &choice->period, err);
+	const struct event_request *request = choosing->request;
+	struct event_choice *choice = choosing->choice;
+	bool tracepoint = choice->perf.type == PERF_TYPE_TRACEPOINT;
+	uint64_t least = tracepoint ? tracepoint_period_min(choice->name) : 1;
+	int code = asked_period(request, clock, &choice->period, choosing->err);
 
 	if (code)
 		return code;
-	if (strlen(request->name) >= sizeof(choice->name))
-		return errbuf_set(err, -EINVAL,
-				  "'%s' is longer than the %zu characters of an "
-				  "event's name",
-				  request->name, sizeof(choice->name) - 1);
-	snprintf(choice->name, sizeof(choice->name), "%s", request->name);
-	choice->unit = clock ? "ns" : "events";
-	choice->trigger = TRIGGER_PERF_SIGTRAP;
-	choice->min_gap_ns = clock ? CLOCK_MIN_GAP_NS : COUNT_MIN_GAP_NS;
+	if (request->frequency)
+		choice->period = event_prime_up_to(choice->period);
 	if (!choice->period)
-		choice->period = event_default_period(&choice->perf);
+		choice->period = tracepoint ? least : event_default_period(&choice->perf);
 	if (clock && choice->period < EVENT_CLOCK_MIN_NS) {
 		choice->period = EVENT_CLOCK_MIN_NS;
 		add_note(choice,
 			 "%s is sampled every %d us: a faster clock would starve the program",
 			 choice->name, EVENT_CLOCK_MIN_NS / 1000);
 	}
-	code = perf_allowed(&choice->perf);
-	if (code)
-		return perf_explain(code, choice->name, err);
-	if (choice->perf.exclude_kernel && !asked_user_only)
+	if (choice->period < least) {
+		choice->period = least;
 		add_note(choice,
-			 "Kernel time is not included: %s is counted in user mode only; as root or "
-			 "with kernel.perf_event_paranoid at 1 it is",
+			 "%s is sampled once in %llu: the signal's own way through the kernel may "
+			 "meet it as well, and must not keep itself going",
+			 choice->name, (unsigned long long)least);
+	}
+	return 0;
+}
+
+/* Is a blocked SIGTRAP harmless on this kernel, and does a tracepoint leave the call alone? */
+static int check_sigtrap(const struct choosing *choosing)
+{
+	struct event_machine *machine = choosing->machine;
+	const struct event_choice *choice = choosing->choice;
+	struct errbuf cause = {0};
+	int code;
+
+	switch (event_machine_sigtrap(machine)) {
+	case PERF_SIGTRAP_WORKS:
+		break;
+	case PERF_SIGTRAP_KILLS_BLOCKED:
+		return errbuf_set(
+			choosing->err, -ENOTSUP,
+			"Cannot sample %s: this kernel kills a thread that blocks SIGTRAP "
+			"when an overflow comes, as a child showed; a newer one does not",
+			choice->name);
+	default:
+		return errbuf_set(
+			choosing->err, -ENOTSUP,
+			"Cannot sample %s: no overflow reached a child that tried SIGTRAP; "
+			"see pathprof doctor",
+			choice->name);
+	}
+	if (choice->perf.type != PERF_TYPE_TRACEPOINT || machine->calls_asked)
+		return 0;
+	code = machine->calls(&cause);
+	if (code)
+		return errbuf_set(choosing->err, refused(code), "Cannot sample %s: %s",
+				  choice->name, cause_of(&cause));
+	machine->calls_asked = true;
+	return 0;
+}
+
+/* By SIGTRAP, and nothing else. */
+static int try_sigtrap(const struct choosing *choosing)
+{
+	struct event_choice *choice = choosing->choice;
+	struct perf_kind kind = choice->perf;
+	int code = choosing->machine->allowed(&kind, PERF_BY_SIGTRAP);
+
+	if (code)
+		return refused(perf_explain(code, choice->name, choosing->err));
+	code = check_sigtrap(choosing);
+	if (code)
+		return code;
+	choice->trigger = TRIGGER_PERF_SIGTRAP;
+	choice->user_only = kind.exclude_kernel && !choice->perf.exclude_kernel;
+	choice->perf = kind;
+	if (choice->user_only)
+		add_headline(choice,
+			     "Kernel time is not included: %s is counted in user mode only; as "
+			     "root or with kernel.perf_event_paranoid at 1 it is",
+			     choice->name);
+	return 0;
+}
+
+/* By an asynchronous signal, and nothing else. Only in user mode, where it breaks off no call. */
+static int try_async(const struct choosing *choosing)
+{
+	struct event_choice *choice = choosing->choice;
+	struct perf_kind kind = choice->perf;
+	int code = suits_async(&kind, choice->name, choosing->err);
+
+	if (code)
+		return code;
+	kind.exclude_kernel = true;
+	code = choosing->machine->allowed(&kind, PERF_BY_SIGNAL);
+	if (code)
+		return refused(perf_explain(code, choice->name, choosing->err));
+	if (choice->period < perf_signal_period_min(&kind)) {
+		choice->period = perf_signal_period_min(&kind);
+		add_note(choice,
+			 "%s is sampled once in %llu: with a shorter period the handler's own "
+			 "work would keep an asynchronous signal going",
+			 choice->name, (unsigned long long)choice->period);
+	}
+	choice->trigger = TRIGGER_PERF_ASYNC;
+	choice->user_only = !choice->perf.exclude_kernel;
+	choice->perf = kind;
+	if (choice->user_only)
+		add_headline(choice,
+			     "Kernel time is not included: %s is counted in user mode only, since "
+			     "an asynchronous signal from the kernel's side would break off the "
+			     "program's system calls",
+			     choice->name);
+	return 0;
+}
+
+static int try_triggers(const struct choosing *choosing)
+{
+	const struct event_request *request = choosing->request;
+	struct event_choice *choice = choosing->choice;
+	struct choosing second = *choosing;
+	struct errbuf unused;
+	int code;
+
+	if (request->trigger == TRIGGER_PERF_ASYNC)
+		return try_async(choosing);
+	code = try_sigtrap(choosing);
+	if (!code || request->trigger)
+		return code;
+	second.err = &unused;
+	if (try_async(&second))
+		return code; /* the first cause is the one to know */
+	add_note(choice, "%s comes by an asynchronous signal (perf-async): %s", choice->name,
+		 cause_of(choosing->err));
+	return 0;
+}
+
+/* A perf event whose encoding stands in the choice. */
+static int choose_perf(const struct choosing *choosing, const char *name)
+{
+	const struct event_request *request = choosing->request;
+	struct event_choice *choice = choosing->choice;
+	bool clock = perf_is_clock(&choice->perf);
+	int code = put_name(choice, name, choosing->err);
+
+	if (!code && request->clock && !clock)
+		code = errbuf_set(choosing->err, -EINVAL,
+				  "--trigger=cpu-clock samples " EVENT_CPU_CLOCK
+				  " or task-clock, not %s",
+				  name);
+	if (!code && request->trigger == TRIGGER_CPU_TIMER)
+		code = errbuf_set(choosing->err, -EINVAL,
+				  "--trigger=cpu-timer samples " EVENT_CPU_TIME ", not %s", name);
+	if (!code)
+		code = choose_period(choosing, clock);
+	if (code)
+		return code;
+	choice->unit = clock ? "ns" : "events";
+	choice->min_gap_ns = clock ? CLOCK_MIN_GAP_NS : COUNT_MIN_GAP_NS;
+	code = try_triggers(choosing);
+	if (code)
+		return code;
+	choice->inherited = request->inherit && choice->trigger == TRIGGER_PERF_SIGTRAP;
+	if (request->inherit && !choice->inherited)
+		add_note(choice,
+			 "%s is armed for each thread, not inherited: that goes with perf-sigtrap "
+			 "alone",
+			 choice->name);
+	if (choice->inherited)
+		add_note(choice,
+			 "%s is one event for all threads: threads that are shorter than its "
+			 "period are sampled too rarely",
 			 choice->name);
 	if (clock)
 		add_note(choice, "Waiting is not seen: only time on a CPU is sampled");
 	return 0;
 }
 
-/* Nothing was asked for: cycles where there is a PMU, else CPU time. */
-static int choose_default(const struct event_request *request, uint32_t tick_ns,
-			  struct event_choice *choice, struct errbuf *err)
+/* The lowest rung. */
+static int choose_clock(const struct choosing *choosing)
 {
-	struct event_request cycles = *request;
-	struct perf_kind kind = {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES};
-
-	/* A rate in time was asked for: only a clock serves it. */
-	if (request->frequency || perf_allowed(&kind))
-		return choose_cpu_time(request, tick_ns, choice, err);
-	cycles.name = "cycles";
-	choice->perf = kind;
-	choice->perf.exclude_kernel = false; /* so that the note on it is made */
-	return choose_perf(&cycles, choice, false, err);
+	*choosing->choice = (struct event_choice){
+		.perf = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK}};
+	return choose_perf(choosing, EVENT_CPU_CLOCK);
 }
 
-int event_choose(const struct event_request *request, uint32_t tick_ns,
+/* CPU time by the timer, else by the software clock; @clock: that one was refused already. */
+static int choose_lower(const struct choosing *choosing, bool clock)
+{
+	struct choosing second = *choosing;
+	struct errbuf unused;
+	int code;
+
+	*choosing->choice = (struct event_choice){0};
+	code = choose_timer(choosing);
+	if (!code || code == -EINVAL || clock || choosing->request->trigger)
+		return code;
+	second.err = &unused;
+	return choose_clock(&second) ? code : 0;
+}
+
+/* Goes down the ladder in place of an event that stands for time; err has why it is refused. */
+static int choose_in_place(const struct choosing *choosing, const char *name, bool clock, int code)
+{
+	struct event_request request = *choosing->request;
+	struct choosing lower = *choosing;
+	struct event_choice *choice = choosing->choice;
+	struct errbuf unused;
+
+	if (!clock) /* its periods are no time */
+		request.period = 0;
+	lower.request = &request;
+	lower.err = &unused;
+	if (choose_lower(&lower, clock))
+		return code;
+	add_headline(choice,
+		     "%s is not sampled: %s. In its place %s is, by %s; --trigger=%s insists on "
+		     "the event that was named",
+		     name, cause_of(choosing->err), choice->name,
+		     event_trigger_name(choice->trigger), clock ? "cpu-clock" : "perf-sigtrap");
+	return 0;
+}
+
+static int choose_cpu_time(const struct choosing *choosing)
+{
+	const struct event_request *request = choosing->request;
+	struct event_choice *choice = choosing->choice;
+	int code;
+
+	if (request->clock || (request->trigger && request->trigger != TRIGGER_CPU_TIMER))
+		return errbuf_set(choosing->err, -EINVAL,
+				  EVENT_CPU_TIME " is sampled by cpu-timer alone: no other "
+						 "--trigger goes with it");
+	code = choose_lower(choosing, false);
+	if (!code && choice->trigger != TRIGGER_CPU_TIMER)
+		add_headline(choice,
+			     EVENT_CPU_TIME " is not sampled: %s. In its place %s is, by %s; "
+					    "--trigger=cpu-timer insists on it",
+			     cause_of(choosing->err), choice->name,
+			     event_trigger_name(choice->trigger));
+	return code;
+}
+
+static int choose_named(const struct choosing *choosing, const char *name)
+{
+	const struct event_request *request = choosing->request;
+	struct event_choice *choice = choosing->choice;
+	struct perf_kind kind;
+	bool clock;
+	int code;
+
+	if (!strcmp(name, EVENT_CPU_TIME))
+		return choose_cpu_time(choosing);
+	code = event_encode(name, &choice->perf, &clock, choosing->err);
+	if (code == -ENOENT || code == -ENOTSUP)
+		return -EINVAL;
+	if (code)
+		return code;
+	kind = choice->perf;
+	code = choose_perf(choosing, name);
+	if (!code || code == -EINVAL || request->trigger || !stands_for_time(&kind))
+		return code;
+	return choose_in_place(choosing, name, clock, code);
+}
+
+/* Nothing was named: the highest rung that works, or the one that was asked for. */
+static int choose_default(const struct choosing *choosing)
+{
+	const struct event_request *request = choosing->request;
+	struct event_choice *choice = choosing->choice;
+	struct errbuf cause = {0};
+	int code;
+
+	if (request->clock)
+		return choose_named(choosing, EVENT_CPU_CLOCK);
+	if (request->trigger == TRIGGER_CPU_TIMER)
+		return choose_named(choosing, EVENT_CPU_TIME);
+	/* A rate in time was asked for: only a clock serves it. */
+	if (request->frequency && !request->trigger)
+		return choose_lower(choosing, false);
+	choice->perf =
+		(struct perf_kind){.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES};
+	code = choose_perf(choosing, EVENT_CYCLES);
+	if (!code || code == -EINVAL || request->trigger)
+		return code;
+	cause = *choosing->err;
+	code = choose_lower(choosing, false);
+	if (!code)
+		snprintf(choice->descent, sizeof(choice->descent), "%.600s", cause_of(&cause));
+	return code;
+}
+
+int event_choose(const struct event_request *request, struct event_machine *machine,
 		 struct event_choice *ret_choice, struct errbuf *err)
 {
 	struct event_choice choice = {0};
-	bool clock = false;
-	int code;
+	const struct choosing choosing = {
+		.request = request, .machine = machine, .choice = &choice, .err = err};
+	int code =
+		request->name ? choose_named(&choosing, request->name) : choose_default(&choosing);
 
-	if (!request->name) {
-		code = choose_default(request, tick_ns, &choice, err);
-	} else if (!strcmp(request->name, EVENT_CPU_TIME)) {
-		code = choose_cpu_time(request, tick_ns, &choice, err);
-	} else {
-		code = event_encode(request->name, &choice.perf, &clock, err);
-		if (code == -ENOENT || code == -ENOTSUP)
-			return -EINVAL;
-		if (!code)
-			code = choose_perf(request, &choice, clock, err);
-	}
 	if (!code)
 		*ret_choice = choice;
 	return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event's name to its encoding, by libpfm4.
+ * An event's name to its encoding. Breakpoints, tracepoints, a PMU's own words and raw codes
+ * ("r01c2") are told by their form; all other names are libpfm4's.
  *
  * libpfm4 brings a perf_event.h of its own that steps back where the kernel's is included first.
  * Only what struct perf_kind holds is taken from it: periods and precision come from us. The
@@ -12,7 +13,12 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <perfmon/pfmlib_perf_event.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "tool/events/breakpoint.h"
+#include "tool/events/pmu.h"
+#include "tool/events/tracepoint.h"
 
 #define LIBPFM "libpfm.so.4"
 
@@ -72,10 +78,12 @@ static int refuse_unsuited(const struct perf_kind *kind, const char *name, struc
 	switch (kind->config) {
 	case PERF_COUNT_SW_CONTEXT_SWITCHES:
 	case PERF_COUNT_SW_CPU_MIGRATIONS:
-		return errbuf_set(err, -ENOTSUP,
-				  "Cannot sample %s: it happens while a thread waits, and a signal "
-				  "to a waiting thread changes what its system call returns",
-				  name);
+		return errbuf_set(
+			err, -ENOTSUP,
+			"Cannot sample %s: it happens while a thread waits, and a signal "
+			"to a waiting thread changes what its system call returns; record "
+			"with --wall to see waits",
+			name);
 	case PERF_COUNT_SW_DUMMY:
 	case PERF_COUNT_SW_BPF_OUTPUT:
 	case PERF_COUNT_SW_CGROUP_SWITCHES:
@@ -86,55 +94,120 @@ static int refuse_unsuited(const struct perf_kind *kind, const char *name, struc
 	}
 }
 
-static bool is_scheduler_event(const char *name)
+/* libpfm4's names: what perf calls generic events, and those of this machine's processor. */
+static int encode_by_libpfm(const char *name, int levels, struct perf_kind *ret_kind,
+			    struct errbuf *err)
 {
-	return !strncmp(name, "sched:", 6) || !strncmp(name, "syscalls:", 9) ||
-	       !strncmp(name, "raw_syscalls:", 13);
-}
-
-static int encode(const char *event, struct perf_event_attr *ret_attr, struct errbuf *err)
-{
-	pfm_perf_encode_arg_t argument = {.attr = ret_attr, .size = sizeof(argument)};
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	pfm_perf_encode_arg_t argument = {.attr = &attr, .size = sizeof(argument)};
 	struct libpfm libpfm = {0};
-	char name[256];
-	int levels, code;
+	int code = load_libpfm(&libpfm, err);
 
-	if (is_scheduler_event(event))
-		return errbuf_set(err, -ENOTSUP,
-				  "Cannot sample %s: scheduler and system call events belong to "
-				  "waiting, which a signal in the thread would disturb",
-				  event);
-	if (!split_modifiers(event, name, sizeof(name), &levels))
-		return errbuf_set(err, -ENOENT, "'%s' is no event: see 'pathprof list'", event);
-	code = load_libpfm(&libpfm, err);
 	if (code)
 		return code;
-	memset(ret_attr, 0, sizeof(*ret_attr));
-	ret_attr->size = sizeof(*ret_attr);
 	code = libpfm.encode(name, levels, PFM_OS_PERF_EVENT, &argument);
 	if (code != PFM_SUCCESS)
 		return errbuf_set(err, -ENOENT,
 				  "'%s' is no event that libpfm4 knows on this machine (%s): see "
 				  "'pathprof list'",
-				  event, libpfm.strerror(code));
+				  name, libpfm.strerror(code));
+	*ret_kind = (struct perf_kind){.type = attr.type,
+				       .config = attr.config,
+				       .config1 = attr.config1,
+				       .config2 = attr.config2};
+	return refuse_unsuited(ret_kind, name, err);
+}
+
+/* Names of perf's that libpfm4 does not know. */
+static bool encode_rare(const char *name, struct perf_kind *ret_kind)
+{
+	static const struct {
+		const char *name;
+		uint64_t config;
+	} rare[] = {{"alignment-faults", PERF_COUNT_SW_ALIGNMENT_FAULTS},
+		    {"emulation-faults", PERF_COUNT_SW_EMULATION_FAULTS}};
+
+	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
+		if (strcmp(name, rare[i].name) != 0)
+			continue;
+		*ret_kind =
+			(struct perf_kind){.type = PERF_TYPE_SOFTWARE, .config = rare[i].config};
+		return true;
+	}
+	return false;
+}
+
+/* "r01c2": the code as the processor's manual has it. */
+static bool encode_raw(const char *name, struct perf_kind *ret_kind)
+{
+	size_t digits = name[0] == 'r' ? strspn(name + 1, "0123456789abcdefABCDEF") : 0;
+
+	if (!digits || digits > 16 || name[1 + digits])
+		return false;
+	*ret_kind =
+		(struct perf_kind){.type = PERF_TYPE_RAW, .config = strtoull(name + 1, NULL, 16)};
+	return true;
+}
+
+/* GROUP:NAME is a tracepoint, or an event of a processor with one of its variants. */
+static int encode_tracepoint(const char *name, int levels, struct perf_kind *ret_kind,
+			     struct errbuf *err)
+{
+	struct perf_kind kind = {.type = PERF_TYPE_TRACEPOINT};
+	char group[EVENT_SPEC_BYTES];
+	struct errbuf unused;
+	int code = tracepoint_refuse(name, err);
+
+	if (code)
+		return code;
+	code = tracepoint_number(name, &kind.config, err);
+	if (!code) {
+		*ret_kind = kind;
+		return 0;
+	}
+	if (!encode_by_libpfm(name, levels, ret_kind, &unused))
+		return 0;
+	memcpy(group, name, strlen(name) + 1);
+	*strchr(group, ':') = 0;
+	if (!encode_by_libpfm(group, levels, &kind, &unused))
+		return errbuf_set(err, -ENOENT,
+				  "'%s': behind the colon u and k may stand, for user and kernel "
+				  "mode: see 'pathprof list'",
+				  name);
+	return code;
+}
+
+static int encode_named(const char *event, struct perf_kind *ret_kind, struct errbuf *err)
+{
+	struct perf_kind kind = {0};
+	char name[EVENT_SPEC_BYTES];
+	int levels, code = 0;
+
+	if (!split_modifiers(event, name, sizeof(name), &levels))
+		return errbuf_set(err, -ENOENT, "'%s' is no event: see 'pathprof list'", event);
+	if (tracepoint_is_name(name))
+		code = encode_tracepoint(name, levels, &kind, err);
+	else if (!encode_raw(name, &kind) && !encode_rare(name, &kind))
+		code = encode_by_libpfm(name, levels, &kind, err);
+	if (code)
+		return code;
+	kind.exclude_user = !(levels & PFM_PLM3);
+	kind.exclude_kernel = !(levels & PFM_PLM0);
+	*ret_kind = kind;
 	return 0;
 }
 
 int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock, struct errbuf *err)
 {
-	struct perf_event_attr attr;
 	struct perf_kind kind;
-	int code = encode(name, &attr, err);
+	int code;
 
-	if (code)
-		return code;
-	kind = (struct perf_kind){.type = attr.type,
-				  .exclude_user = attr.exclude_user,
-				  .exclude_kernel = attr.exclude_kernel,
-				  .config = attr.config,
-				  .config1 = attr.config1,
-				  .config2 = attr.config2};
-	code = refuse_unsuited(&kind, name, err);
+	if (!strncmp(name, EVENT_BREAKPOINT, strlen(EVENT_BREAKPOINT)))
+		code = breakpoint_encode(name, &kind, err);
+	else if (strchr(name, '/'))
+		code = pmu_encode(PMU_ROOT, name, &kind, err);
+	else
+		code = encode_named(name, &kind, err);
 	if (code)
 		return code;
 	*ret_kind = kind;

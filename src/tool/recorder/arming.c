@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perf events for threads, opened here so that the target holds no descriptor of ours.
+ * Perf events for threads, opened here so that the target holds no descriptor of ours (but for
+ * those by signal: agent/sources/perf_async.c).
  *
  * A thread sets its slot's `arming` to REQUESTED, rings, and waits a bounded time. We open its
- * events, each with a first period drawn at random, so that threads shorter than a period have
- * their share of samples, start them and answer. The descriptors live in the slot's shadow until
- * the slot ends; then the exact counts are read, and what is missing between them and the samples
- * is the overflows that merged before one delivery.
+ * events, start them and answer. The descriptors live in the slot's shadow until the slot ends;
+ * then the exact counts are read (counts.c).
+ *
+ * First periods are drawn at random, so that threads shorter than a period have their share of
+ * samples. The whole period cannot be set before the first overflow (core/perf/open.c): the thread
+ * rings when that came. A first period has a floor: until we come to it the event goes on with
+ * it, and a thread that does nothing but overflow would not run.
+ *
+ * An inherited event is opened once for an image, with its main thread's, and lives until the image
+ * is gone, whatever becomes of that thread.
  *
  * DISABLE and ENABLE come around an exec and concern every event of the process.
  */
@@ -16,10 +23,15 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/memory/perf_cookie.h"
+#include "core/perf/perf.h"
+
+#define SIGNAL_ASYNC	   33 /* agent/sources/signal_33.c */
+#define FIRST_PERIOD_SHARE 32 /* threads of less than this part of a period miss some samples */
 
 /* xorshift64: first periods need to be spread, not secret. */
 static uint64_t draw(struct recorder *recorder, uint64_t below)
@@ -30,65 +42,135 @@ static uint64_t draw(struct recorder *recorder, uint64_t below)
 	return recorder->random % below;
 }
 
+static uint64_t first_period(struct recorder *recorder, const struct event_choice *event)
+{
+	uint64_t first = 1 + draw(recorder, event->period);
+	uint64_t floor = event->period / FIRST_PERIOD_SHARE;
+
+	if (perf_is_clock(&event->perf) && floor < EVENT_CLOCK_MIN_NS)
+		floor = EVENT_CLOCK_MIN_NS;
+	if (event->inherited || floor > event->period)
+		return event->period;
+	return first > floor ? first : floor;
+}
+
 static void answer(struct slot *slot, enum arm_state state)
 {
 	atomic_store_explicit(&slot->arming, state, memory_order_release);
 	syscall(SYS_futex, &slot->arming, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static int open_events(struct recorder *recorder, struct slot *slot, struct shadow *shadow)
+static bool is_async(const struct event_choice *event)
 {
-	const struct record_request *request = recorder->request;
+	return event->trigger == TRIGGER_PERF_ASYNC;
+}
+
+static int open_event(struct recorder *recorder, const struct slot *slot, uint32_t e,
+		      struct event_set *set)
+{
+	const struct event_choice *event = &recorder->request->events[e];
 	uint32_t index = slot_index(&recorder->memory, slot);
+	struct perf_sampling sampling = {
+		.delivery = is_async(event) ? PERF_BY_SIGNAL : PERF_BY_SIGTRAP,
+		.inherit = event->inherited,
+		.kind = event->perf,
+		.period = event->period,
+		.first_period = first_period(recorder, event),
+		.sig_data = event->inherited ? perf_cookie_inherited(e)
+					     : perf_cookie(index, e, slot->generation),
+		.signo = SIGNAL_ASYNC};
+
+	set->first[e] = sampling.first_period;
+	counts_start(recorder, e, set);
+	return perf_open_sampling(&sampling, (pid_t)slot->tid, &set->fds[e]);
+}
+
+static void close_events(struct event_set *set)
+{
+	for (uint32_t i = 0; set->armed && i < EVENTS_MAX; i++) {
+		if (set->fds[i] >= 0)
+			close(set->fds[i]);
+	}
+	set->armed = false;
+}
+
+static void start_empty(struct event_set *set)
+{
+	close_events(set); /* asked again: the former events are of no use to it */
+	for (uint32_t i = 0; i < EVENTS_MAX; i++)
+		set->fds[i] = -1;
+	set->armed = true;
+}
+
+/* Those by signal are started by their thread, when it has its own descriptor. */
+static int start_events(const struct recorder *recorder, const struct event_set *set)
+{
 	int code = 0;
 
-	for (uint32_t i = 0; i < EVENTS_MAX; i++)
-		shadow->fds[i] = -1;
-	for (uint32_t i = 0; i < request->nr_events && !code; i++) {
-		const struct event_choice *event = &request->events[i];
-		struct perf_sampling sampling = {.kind = event->perf,
-						 .period = event->period,
-						 .first_period = 1 + draw(recorder, event->period),
-						 .sig_data =
-							 perf_cookie(index, i, slot->generation)};
-
-		if (event->trigger != TRIGGER_PERF_SIGTRAP)
-			continue;
-		shadow->first[i] = sampling.first_period;
-		code = perf_open_sampling(&sampling, (pid_t)slot->tid, &shadow->fds[i]);
-	}
-	for (uint32_t i = 0; i < request->nr_events && !code; i++) {
-		if (shadow->fds[i] >= 0)
-			code = perf_enable(shadow->fds[i]);
+	for (uint32_t e = 0; e < recorder->request->nr_events && !code; e++) {
+		if (set->fds[e] >= 0 && !is_async(&recorder->request->events[e]))
+			code = perf_enable(set->fds[e]);
 	}
 	return code;
 }
 
-static void close_events(struct shadow *shadow)
+/* The thread may take a duplicate (where YAMA is, that needs our permission). */
+static void offer(const struct recorder *recorder, struct slot *slot, uint32_t e, int fd)
 {
-	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
-		if (shadow->fds[i] >= 0)
-			close(shadow->fds[i]);
-	}
-	shadow->armed = false;
+	if (slot->tid == (uint32_t)recorder->root_pid)
+		(void)prctl(PR_SET_PTRACER, (unsigned long)recorder->root_pid, 0, 0, 0);
+	slot->event_fds[e] = fd;
 }
 
-static void arm(struct recorder *recorder, struct slot *slot, struct shadow *shadow)
+/* The thread's own events into @own, inherited ones with the main thread's into recorder->shared.
+ */
+static int open_events(struct recorder *recorder, struct slot *slot, struct event_set *own)
+{
+	const struct record_request *request = recorder->request;
+	struct event_set *shared = &recorder->shared.set;
+	bool leader = slot->tid == (uint32_t)recorder->root_pid;
+	uint32_t drawn = 0;
+	int code = 0;
+
+	start_empty(own);
+	if (leader)
+		start_empty(shared);
+	for (uint32_t e = 0; e < request->nr_events && !code; e++) {
+		const struct event_choice *event = &request->events[e];
+		struct event_set *set = event->inherited ? shared : own;
+
+		slot->event_fds[e] = -1;
+		if ((event->trigger != TRIGGER_PERF_SIGTRAP && !is_async(event)) ||
+		    (event->inherited && !leader))
+			continue;
+		code = open_event(recorder, slot, e, set);
+		if (!code && is_async(event))
+			offer(recorder, slot, e, set->fds[e]);
+		if (!code && set->first[e] != event->period)
+			drawn |= 1u << e;
+	}
+	atomic_store_explicit(&slot->first_period, drawn, memory_order_relaxed);
+	if (!code)
+		code = start_events(recorder, own);
+	if (!code && leader)
+		code = start_events(recorder, shared);
+	if (code) {
+		close_events(own);
+		if (leader)
+			close_events(shared);
+	}
+	return code;
+}
+
+static void arm(struct recorder *recorder, struct slot *slot, struct event_set *set)
 {
 	struct errbuf err = {0};
-	int code;
+	int code = open_events(recorder, slot, set);
 
-	if (shadow->armed)
-		close_events(shadow); /* asked again: its former events are of no use to it */
-	code = open_events(recorder, slot, shadow);
-	shadow->armed = true;
-	memset(shadow->begin, 0, sizeof(shadow->begin));
-	memset(shadow->end, 0, sizeof(shadow->end));
 	if (!code) {
 		answer(slot, ARM_ARMED);
 		return;
 	}
-	close_events(shadow);
 	slot->arm_error = code;
 	answer(slot, ARM_REFUSED);
 	if (code == -ESRCH || recorder->totals.arm_refused++)
@@ -97,16 +179,42 @@ static void arm(struct recorder *recorder, struct slot *slot, struct shadow *sha
 	note(recorder, "Not every thread is sampled: %s", err.text);
 }
 
-static void for_all_events(struct recorder *recorder, int (*act)(int fd))
+/* The threads whose first overflow came: from now on whole periods. */
+static void end_first_periods(struct recorder *recorder, struct slot *slot, struct event_set *set)
 {
-	for (uint32_t i = 0; i < recorder->slots_seen; i++) {
-		struct shadow *shadow = &recorder->shadows[i];
+	uint32_t seen = atomic_load_explicit(&slot->first_seen, memory_order_acquire) & ~set->whole;
 
-		for (uint32_t e = 0; shadow->armed && e < EVENTS_MAX; e++) {
-			if (shadow->fds[e] >= 0)
-				act(shadow->fds[e]);
-		}
+	for (uint32_t e = 0; seen && set->armed && e < recorder->request->nr_events; e++) {
+		const struct event_choice *event = &recorder->request->events[e];
+
+		/* The thread sets it itself, and nothing is counted between the two. */
+		if (!(seen & 1u << e) || set->fds[e] < 0 || is_async(event))
+			continue;
+		(void)perf_set_period(set->fds[e], event->period);
+		counts_period_set(set, e);
+		atomic_fetch_and_explicit(&slot->first_period, ~(1u << e), memory_order_release);
 	}
+}
+
+static void switch_set(const struct recorder *recorder, const struct event_set *set, bool on)
+{
+	for (uint32_t e = 0; set->armed && e < recorder->request->nr_events; e++) {
+		if (set->fds[e] < 0)
+			continue;
+		if (!on)
+			(void)perf_disable(set->fds[e]);
+		else if (is_async(&recorder->request->events[e]))
+			(void)perf_rearm(set->fds[e]); /* enabled alone it would run freely */
+		else
+			(void)perf_enable(set->fds[e]);
+	}
+}
+
+static void switch_events(const struct recorder *recorder, bool on)
+{
+	switch_set(recorder, &recorder->shared.set, on);
+	for (uint32_t i = 0; i < recorder->slots_seen; i++)
+		switch_set(recorder, &recorder->shadows[i].events, on);
 }
 
 void arming_serve(struct recorder *recorder)
@@ -115,20 +223,24 @@ void arming_serve(struct recorder *recorder)
 
 	for (uint32_t i = 0; i < slots; i++) {
 		struct slot *slot = &recorder->memory.slots[i];
+		struct event_set *set = &recorder->shadows[i].events;
 		uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
 
 		if (state != SLOT_CLAIMED && state != SLOT_ACTIVE)
 			continue;
 		switch (atomic_load_explicit(&slot->arming, memory_order_acquire)) {
 		case ARM_REQUESTED:
-			arm(recorder, slot, &recorder->shadows[i]);
+			arm(recorder, slot, set);
+			break;
+		case ARM_ARMED:
+			end_first_periods(recorder, slot, set);
 			break;
 		case ARM_DISABLE:
-			for_all_events(recorder, perf_disable);
+			switch_events(recorder, false);
 			answer(slot, ARM_DISABLED);
 			break;
 		case ARM_ENABLE:
-			for_all_events(recorder, perf_enable);
+			switch_events(recorder, true);
 			answer(slot, ARM_ARMED);
 			break;
 		default:
@@ -137,97 +249,14 @@ void arming_serve(struct recorder *recorder)
 	}
 }
 
-/*
- * Overflows that must have happened with that count. Page-fault and other counting software
- * events start at first - period, all others at -first (see core/perf/open.c).
- */
-static uint64_t overflows(const struct event_choice *event, uint64_t count, uint64_t first)
-{
-	if (event->perf.type == 1 && !strcmp(event->unit, "events"))
-		return (count + (first == event->period ? 0 : first)) / event->period;
-	return count < first ? 0 : (count - first) / event->period + 1;
-}
-
-/* Everything of the slot that did not become a sample and has a reason already. */
-static uint64_t accounted(const struct slot *slot)
-{
-	uint64_t number = 0;
-
-	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
-		number += atomic_load_explicit(&slot->lost[i], memory_order_relaxed);
-	return number;
-}
-
-static void settle(struct recorder *recorder, struct slot *slot, uint32_t index, uint64_t count)
-{
-	const struct event_choice *event = &recorder->request->events[index];
-	const struct shadow *shadow = &recorder->shadows[slot_index(&recorder->memory, slot)];
-	uint64_t seen = atomic_load_explicit(&slot->samples[index], memory_order_relaxed);
-	uint64_t first = shadow->first[index], begin = shadow->begin[index], due;
-
-	if (recorder->window.ended)
-		count = shadow->end[index];
-	if (!recorder->window.begun || count < begin)
-		return;
-	due = overflows(event, count, first) - overflows(event, begin, first);
-	recorder->totals.event_count[index] += count - begin;
-	/* With several events the slot's losses belong to nobody in particular. A clock's count is
-	 * time while its overflows are a timer's, so it tells nothing exact. */
-	if (recorder->request->nr_events > 1 || !strcmp(event->unit, "ns"))
-		return;
-	seen += accounted(slot);
-	/* The event counts on until the kernel has the thread exit, after its slot ended: what one
-	 * overflow can hold may have happened there. */
-	if (due > seen + 1)
-		atomic_fetch_add(&slot->lost[LOSS_MERGED], due - seen - 1);
-}
-
 void arming_release(struct recorder *recorder, struct slot *slot)
 {
-	struct shadow *shadow = &recorder->shadows[slot_index(&recorder->memory, slot)];
-	uint64_t count;
-
-	if (!shadow->armed)
-		return;
-	for (uint32_t i = 0; i < recorder->request->nr_events; i++) {
-		if (shadow->fds[i] >= 0 && !perf_count(shadow->fds[i], &count))
-			settle(recorder, slot, i, count);
-	}
-	close_events(shadow);
+	counts_settle_slot(recorder, slot);
+	close_events(&recorder->shadows[slot_index(&recorder->memory, slot)].events);
 }
 
-static void read_counts(struct recorder *recorder, bool end)
+void arming_end_image(struct recorder *recorder)
 {
-	for (uint32_t i = 0; i < recorder->slots_seen; i++) {
-		struct shadow *shadow = &recorder->shadows[i];
-
-		for (uint32_t e = 0; shadow->armed && e < recorder->request->nr_events; e++) {
-			if (shadow->fds[e] >= 0)
-				(void)perf_count(shadow->fds[e],
-						 end ? &shadow->end[e] : &shadow->begin[e]);
-		}
-	}
-}
-
-void arming_window_begins(struct recorder *recorder)
-{
-	read_counts(recorder, false);
-}
-
-void arming_window_ends(struct recorder *recorder)
-{
-	read_counts(recorder, true);
-}
-
-void arming_count_living(struct recorder *recorder)
-{
-	for (uint32_t i = 0; i < recorder->slots_seen; i++) {
-		const struct shadow *shadow = &recorder->shadows[i];
-
-		for (uint32_t e = 0; shadow->armed && e < recorder->request->nr_events; e++) {
-			if (shadow->end[e] > shadow->begin[e])
-				recorder->totals.event_count[e] +=
-					shadow->end[e] - shadow->begin[e];
-		}
-	}
+	counts_settle_shared(recorder);
+	close_events(&recorder->shared.set);
 }

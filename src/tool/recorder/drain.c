@@ -313,6 +313,7 @@ void drain_end_image(struct recorder *recorder, uint64_t end_ns)
 			slot->end_ns = end_ns;
 		finish_slot(recorder, slot, undefined);
 	}
+	arming_end_image(recorder);
 }
 
 uint64_t drain_bytes(const struct recorder *recorder)

@@ -107,6 +107,7 @@ static void put_clock(json_t *root, const struct recorder *recorder)
 	json_object_set_new(root, "start_ns", json_integer((json_int_t)recorder->start_ns));
 	json_object_set_new(root, "end_ns", json_integer((json_int_t)recorder->end_ns));
 	json_object_set_new(root, "tick_ns", json_integer(recorder->tick_ns));
+	json_object_set_new(root, "seed", json_integer((json_int_t)recorder->seed));
 }
 
 static json_t *events(const struct recorder *recorder)
@@ -116,11 +117,12 @@ static json_t *events(const struct recorder *recorder)
 	for (size_t i = 0; i < recorder->request->nr_events; i++) {
 		const struct event_choice *event = &recorder->request->events[i];
 
-		json_array_append_new(
-			list, json_pack("{s:o, s:s, s:I, s:I, s:s}", "name", text(event->name),
-					"unit", event->unit, "period", (json_int_t)event->period,
-					"count", (json_int_t)recorder->totals.event_count[i],
-					"trigger", event_trigger_name(event->trigger)));
+		json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:I, s:s, s:b}", "name",
+						      text(event->name), "unit", event->unit,
+						      "period", (json_int_t)event->period, "count",
+						      (json_int_t)recorder->totals.event_count[i],
+						      "trigger", event_trigger_name(event->trigger),
+						      "user_only", event->user_only));
 	}
 	return list;
 }
@@ -161,11 +163,11 @@ static uint64_t own_cpu_ns(void)
 	       1000000000 * (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec);
 }
 
-static json_t *notes(const struct recorder *recorder)
+static json_t *notes(const struct recorder *recorder, unsigned int from, unsigned int to)
 {
 	json_t *list = json_array();
 
-	for (unsigned int i = 0; i < recorder->nr_notes; i++)
+	for (unsigned int i = from; i < to; i++)
 		json_array_append_new(list, text(recorder->notes[i]));
 	return list;
 }
@@ -193,7 +195,9 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 			    json_pack("{s:I, s:I}", "handler_ns", (json_int_t)totals->handler_ns,
 				      "recorder_ns", (json_int_t)own_cpu_ns()));
 	json_object_set_new(root, "unseen_cpu_ns", json_integer((json_int_t)unseen_cpu_ns));
-	json_object_set_new(root, "notes", notes(recorder));
+	json_object_set_new(root, "headlines", notes(recorder, 0, recorder->nr_headlines));
+	json_object_set_new(root, "notes",
+			    notes(recorder, recorder->nr_headlines, recorder->nr_notes));
 	return root;
 }
 

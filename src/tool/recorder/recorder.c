@@ -85,6 +85,18 @@ static void put_hex(char *to, size_t room, const uint8_t *bytes, size_t number)
 		snprintf(to + 2 * i, room - 2 * i, "%02x", bytes[i]);
 }
 
+/* Seeds that differ a little make states that differ much (splitmix64); never 0, where xorshift
+ * stays. */
+static uint64_t spread(uint64_t seed)
+{
+	uint64_t state = seed + 0x9e3779b97f4a7c15;
+
+	state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
+	state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
+	state ^= state >> 31;
+	return state ? state : 1;
+}
+
 static int draw_identity(struct recorder *recorder, struct errbuf *err)
 {
 	uint8_t bytes[16 + 16 + 8 + 8];
@@ -98,9 +110,28 @@ static int draw_identity(struct recorder *recorder, struct errbuf *err)
 	put_hex(recorder->secret, sizeof(recorder->secret), bytes + 16, 16);
 	put_hex(name, sizeof(name), bytes + 32, 8);
 	snprintf(recorder->abstract_name, sizeof(recorder->abstract_name), "pathprof-%s", name);
-	memcpy(&recorder->random, bytes + 40, 8);
-	recorder->random |= 1; /* xorshift stays at 0 */
+	memcpy(&recorder->seed, bytes + 40, 8);
+	recorder->seed &= RECORD_SEED_MAX;
+	if (recorder->request->seed_is_given)
+		recorder->seed = recorder->request->seed;
+	recorder->random = spread(recorder->seed);
 	return 0;
+}
+
+/* The headlines come first: what a reader must know before all else. */
+static void note_events(struct recorder *recorder)
+{
+	const struct record_request *request = recorder->request;
+
+	for (size_t i = 0; i < request->nr_events; i++) {
+		for (unsigned int n = 0; n < request->events[i].nr_headlines; n++)
+			note(recorder, "%s", request->events[i].headlines[n]);
+	}
+	recorder->nr_headlines = recorder->nr_notes;
+	for (size_t i = 0; i < request->nr_events; i++) {
+		for (unsigned int n = 0; n < request->events[i].nr_notes; n++)
+			note(recorder, "%s", request->events[i].notes[n]);
+	}
 }
 
 static void fill_header(struct recorder *recorder)
@@ -117,11 +148,9 @@ static void fill_header(struct recorder *recorder)
 		header->events[i].trigger = event->trigger;
 		header->events[i].inherited = event->inherited;
 		snprintf(header->events[i].name, sizeof(header->events[i].name), "%s", event->name);
-		if (event->min_gap_ns > header->handler_min_gap_ns)
-			header->handler_min_gap_ns = event->min_gap_ns;
-		for (unsigned int n = 0; n < event->nr_notes; n++)
-			note(recorder, "%s", event->notes[n]);
+		header->events[i].min_gap_ns = event->min_gap_ns;
 	}
+	note_events(recorder);
 	atomic_store(&header->recording, request->delay_ns ? 0 : 1);
 }
 

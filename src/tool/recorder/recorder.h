@@ -37,6 +37,8 @@
 #define RECORD_MEMORY_MIN     (8ull << 20)
 #define RECORD_MEMORY_DEFAULT (256ull << 20)
 
+#define RECORD_SEED_MAX ((1ull << 53) - 1) /* what every JSON reader keeps exactly */
+
 struct record_request {
 	char **command; /* ends with NULL */
 	const char *directory;
@@ -45,6 +47,8 @@ struct record_request {
 	uint64_t memory_bytes;
 	uint64_t delay_ns;    /* sampling begins that much after the start */
 	uint64_t duration_ns; /* and lasts that long; 0: to the end */
+	bool seed_is_given;
+	uint64_t seed; /* of the draw of first periods, at most RECORD_SEED_MAX */
 	/* Something the user should know at once; may be NULL. Called from recorder_run()'s thread.
 	 */
 	void (*tell)(void *user, const char *sentence);

@@ -66,17 +66,32 @@ struct packet_written {
 	uint32_t due;	    /* committed bytes when a flush came by */
 };
 
+/* Perf events that were opened together: a thread's, or those that all threads inherit. */
+struct event_set {
+	bool armed;
+	int fds[EVENTS_MAX];		 /* valid while armed; -1: none */
+	uint64_t first[EVENTS_MAX];	 /* first period of each event */
+	uint32_t whole;			 /* bit e: the whole period holds, ... */
+	uint64_t whole_at[EVENTS_MAX];	 /* ... from this count on, */
+	uint64_t due_before[EVENTS_MAX]; /* with so many overflows before */
+	/* Counts at the edges of the window; 0 where it was armed behind that edge. */
+	uint64_t begin[EVENTS_MAX], end[EVENTS_MAX];
+};
+
 /* The recorder's own side of a slot. */
 struct shadow {
 	uint64_t file_bytes; /* of the slot's stream */
 	uint32_t next_seq;   /* the agent's number of the first packet that is not finished */
 	uint64_t more_parts; /* packets in the stream beyond those the agent numbered */
-	bool armed;
 	uint32_t tid;
-	uint64_t first[EVENTS_MAX]; /* first period of each event */
-	int fds[EVENTS_MAX];	    /* valid while armed */
-	/* Counts at the edges of the window; 0 where it was armed behind that edge. */
-	uint64_t begin[EVENTS_MAX], end[EVENTS_MAX];
+	struct event_set events;
+};
+
+/* The events that all threads of the image share: opened with its main thread's. */
+struct shared_events {
+	struct event_set set;
+	uint64_t seen[EVENTS_MAX]; /* overflows that came, of the threads that have ended */
+	uint64_t nr_threads;	   /* that have ended */
 };
 
 struct interpreter {
@@ -170,12 +185,15 @@ struct recorder {
 	uint64_t polled_ns, flushed_ns;
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
+	uint64_t seed;		   /* which it began with */
+	struct shared_events shared;
 	struct window window;
 	bool agent_came;
 	bool root_listed; /* COMMAND's own process record was written */
 	bool disk_full;
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
+	unsigned int nr_headlines; /* the first of the notes: a report begins with them */
 };
 
 /* recorder.c */
@@ -216,9 +234,16 @@ void service_stop(struct recorder *recorder);
 /* arming.c: with the lock held */
 void arming_serve(struct recorder *recorder);
 void arming_release(struct recorder *recorder, struct slot *slot);
+void arming_end_image(struct recorder *recorder); /* after all its slots were released */
 void arming_window_begins(struct recorder *recorder);
 void arming_window_ends(struct recorder *recorder);
 void arming_count_living(struct recorder *recorder); /* add to the totals what the window holds */
+
+/* counts.c: with the lock held */
+void counts_start(const struct recorder *recorder, uint32_t event, struct event_set *set);
+void counts_period_set(struct event_set *set, uint32_t event);
+void counts_settle_slot(struct recorder *recorder, struct slot *slot);
+void counts_settle_shared(struct recorder *recorder);
 
 /* drain.c: with the lock held */
 uint32_t drain_slots_in_use(struct recorder *recorder);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Order: damage, losses, samples that show less, what was never seen, what misleads, notes of the
- * recorder. A list of things of one sort is cut at LISTED_MAX: a fork bomb must not hide the rest.
- * One fact is one sentence, however many parts of the recording hold it.
+ * Order: the recorder's headlines (kernel time that is not included, another event in place of the
+ * one that was named), damage, losses, samples that show less, what was never seen, what misleads,
+ * notes of the recorder. A list of things of one sort is cut at LISTED_MAX: a fork bomb must not
+ * hide the rest. One fact is one sentence, however many parts of the recording hold it.
  */
 #include "tool/render/notices.h"
 
@@ -92,6 +93,12 @@ static uint64_t count_of(const struct trace_count *counts, size_t nr, const char
 			return counts[i].count;
 	}
 	return 0;
+}
+
+static void say_headlines(struct list *list, const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->nr_headlines; i++)
+		say(list, "%s%s", trace->headlines[i], stop_after(trace->headlines[i]));
 }
 
 static void say_damage(struct list *list, const struct trace *trace)
@@ -300,7 +307,7 @@ static void say_in_step(struct list *list, const struct trace *trace)
 		    "second, and has %s samples where its CPU time makes %.0f likely. CPU-timer "
 		    "samples of such a thread mislead; record with -e cpu-clock.",
 		    thread->tid, thread->name ? thread->name : "", found[i].wakes_per_second,
-		    quantity_exact(thread->samples).text, found[i].expected_samples);
+		    quantity_exact(found[i].samples).text, found[i].expected_samples);
 	}
 	if (nr > LISTED_MAX)
 		say(list, "So do %zu more threads.", nr - LISTED_MAX);
@@ -310,6 +317,7 @@ int notices_collect(const struct trace *trace, struct notices *ret_notices)
 {
 	struct list list = {{NULL, 0}, 0, false};
 
+	say_headlines(&list, trace);
 	say_damage(&list, trace);
 	say_losses(&list, trace);
 	say_degraded(&list, trace);

@@ -11,25 +11,10 @@
 
 static int find_event(const struct text *text, uint32_t *ret_event)
 {
-	const struct trace *trace = text->trace;
-	const char *wanted = text->options->event;
-	char names[256] = "";
-	size_t used = 0;
-
 	*ret_event = PROFILE_ALL;
-	if (!wanted)
+	if (!text->options->event)
 		return 0;
-	for (uint32_t i = 0; i < trace->nr_events; i++) {
-		if (strcmp(trace->events[i].name, wanted) == 0) {
-			*ret_event = i;
-			return 0;
-		}
-		if (used < sizeof(names))
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-						 i ? ", " : "", trace->events[i].name);
-	}
-	return errbuf_set(text->err, -ENOENT, "The recording has no event '%s'; it has: %s", wanted,
-			  names);
+	return trace_find_event(text->trace, text->options->event, ret_event, text->err);
 }
 
 static void section_title(const struct text *text, const struct section *section)

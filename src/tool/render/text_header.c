@@ -146,9 +146,9 @@ static int write_notices(const struct text *text)
 
 	if (rc < 0)
 		return rc;
-	if (notices.nr > 0)
+	if (notices.nr > text->trace->nr_headlines)
 		fputs("\nLost or not seen\n", text->out);
-	for (size_t i = 0; i < notices.nr; i++) {
+	for (size_t i = text->trace->nr_headlines; i < notices.nr; i++) {
 		fputs("  ", text->out);
 		display_paragraph(text->out, notices.sentences[i], 2, text->options->width);
 	}
@@ -169,9 +169,27 @@ static void write_why_empty(const struct text *text)
 	display_paragraph(text->out, why, 0, text->options->width);
 }
 
+/* The first lines of the report: they change what all others mean. */
+static int write_headlines(const struct text *text)
+{
+	struct notices notices;
+	int rc = notices_collect(text->trace, &notices);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < text->trace->nr_headlines && i < notices.nr; i++)
+		display_paragraph(text->out, notices.sentences[i], 0, text->options->width);
+	if (text->trace->nr_headlines)
+		putc('\n', text->out);
+	notices_release(&notices);
+	return 0;
+}
+
 int text_header(const struct text *text)
 {
-	int rc = write_command(text);
+	int rc = write_headlines(text);
+
+	rc = rc ? rc : write_command(text);
 
 	rc = rc ? rc : write_host(text);
 	rc = rc ? rc : write_when(text);

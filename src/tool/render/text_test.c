@@ -488,6 +488,23 @@ static void test_text__an_empty_recording_says_why(void **state)
 	free(text);
 }
 
+/* Kernel time that is not counted changes what all other lines mean. */
+static void test_text__headlines_are_the_first_lines(void **state)
+{
+	static const char *const headlines[] = {"Kernel time is not included: x"};
+	struct text_options options = {.by_function = true, .width = 100};
+	struct trace *trace = example_trace();
+	char *text;
+
+	(void)state;
+	trace->headlines = headlines;
+	trace->nr_headlines = 1;
+	text = report(trace, &options);
+	assert_memory_equal(text, "Kernel time is not included: x.\n\nCommand", 40);
+	assert_null(strstr(text + 10, "Kernel time")); /* and not again among the notices */
+	free(text);
+}
+
 /* A tree may be as deep as the recorder allows, in a straight line and in forks. */
 static void test_text__deep_trees_stay_in_their_columns(void **state)
 {
@@ -542,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_text__a_line_twice_in_a_stack_counts_once),
 		cmocka_unit_test(test_text__missing_source_is_said),
 		cmocka_unit_test(test_text__an_empty_recording_says_why),
+		cmocka_unit_test(test_text__headlines_are_the_first_lines),
 		cmocka_unit_test(test_text__deep_trees_stay_in_their_columns),
 	};
 

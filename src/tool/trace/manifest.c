@@ -153,6 +153,7 @@ static int read_events(struct manifest *manifest, struct errbuf *err)
 			.period = number_of(object, "period"),
 			.count = number_of(object, "count"),
 			.trigger = text_of(manifest, object, "trigger"),
+			.user_only = json_is_true(json_object_get(object, "user_only")),
 		};
 	}
 	manifest->trace->events = events;
@@ -166,6 +167,7 @@ static void read_fields(struct manifest *manifest)
 	struct trace *trace = manifest->trace;
 
 	trace->command = read_texts(manifest, "command", &trace->nr_command);
+	trace->headlines = read_texts(manifest, "headlines", &trace->nr_headlines);
 	trace->notes = read_texts(manifest, "notes", &trace->nr_notes);
 	trace->working_directory = text_of(manifest, root, "working_directory");
 	trace->host = text_of(manifest, root, "host");

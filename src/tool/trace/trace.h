@@ -55,6 +55,7 @@ struct trace_event {
 	uint64_t period;
 	uint64_t count;	     /* exact final count of the event, all threads; 0: not known */
 	const char *trigger; /* "cpu-timer", "perf-sigtrap" */
+	bool user_only;	     /* the kernel's side was refused to the recorder */
 };
 
 struct trace_thread {
@@ -129,6 +130,8 @@ struct trace {
 	size_t nr_notes;
 	int64_t clock_offset_ns; /* CLOCK_REALTIME minus the recording's clock; 0: not known */
 	bool ended; /* the recorder lived to the end, complete or not; false: it records, or died */
+	const char *const *headlines; /* sentences of the recorder that come before all else */
+	size_t nr_headlines;
 	struct trace_private *private;
 };
 
@@ -144,6 +147,16 @@ typedef void (*trace_progress)(void *user, uint64_t done, uint64_t total);
  */
 int trace_open(const char *path, trace_progress progress, void *user, struct trace **ret_trace,
 	       struct errbuf *err);
+
+/** trace_find_event - the index of an event by its name. 0, or -ENOENT with a sentence */
+int trace_find_event(const struct trace *trace, const char *name, uint32_t *ret_event,
+		     struct errbuf *err);
+
+/**
+ * trace_keep_event - leave only one event and its samples; its index is 0 then
+ * Losses stay as they are, being of the recording. Returns 0, or -ENOENT with a sentence.
+ */
+int trace_keep_event(struct trace *trace, const char *name, struct errbuf *err);
 
 /** trace_free - NULL is allowed */
 void trace_free(struct trace *trace);

@@ -3,12 +3,14 @@
  * A recorder for tests of the agent: makes the memory, runs a program with the agent preloaded,
  * answers handshakes, arms perf events, and at the end prints as JSON what the memory holds.
  *
- *   agent-recorder [-r FILE] [-t cpu|perf|clock] [-c PERIOD] [-p USER_PRELOAD] [-s SLOTS] [-x] [-q]
- * [-m] AGENT -- COMMAND... -r  where the JSON goes     -x  refuse everybody       -q  die at
- * SIGUSR1 -m  several: both triggers -t  cpu-time by a timer, page-faults or cpu-clock (period in
- * ns) by perf events
+ *   agent-recorder [-r FILE] [-t TRIGGER] [-c PERIOD] [-p USER_PRELOAD] [-s SLOTS] [-x] [-q] [-m]
+ *                  AGENT -- COMMAND...
+ *     -r  where the JSON goes    -x  refuse everybody    -q  die at SIGUSR1    -m  cpu-time as well
+ *     -t  cpu: cpu-time by a timer    perf: page-faults    clock: cpu-clock (period in ns)
+ *         async: page-faults by signal    inherit: page-faults by one event for all threads
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -29,18 +31,20 @@
 #include "agent/guard/handshake.h"
 #include "core/memory/memory.h"
 #include "core/memory/perf_cookie.h"
+#include "core/perf/perf.h"
 
 #define SECRET		  "0123456789abcdef0123456789abcdef"
 #define SLOTS_MAX	  4096
 #define PROGRAM_BYTES_MAX (4ull << 30) /* a program that runs wild must not take the machine */
 
 struct totals {
-	uint64_t ended, with_cpu, samples, weight, overrun, cpu_ns, lost[NR_LOSS_REASONS];
+	uint64_t asked, counted, ended, with_cpu, samples, weight, overrun, cpu_ns,
+		lost[NR_LOSS_REASONS];
 };
 
 static const char *option_result = "/dev/stdout", *option_trigger = "cpu", *option_preload;
 static unsigned long option_period = 1000000, option_slots = 64;
-static int option_refuse, option_both, option_orphan, option_clock;
+static int option_refuse, option_both, option_orphan, option_clock, option_async, option_inherit;
 static struct memory memory;
 static int memory_fd, nr_hellos, event_fds[SLOTS_MAX];
 static struct handshake_hello hellos[64];
@@ -71,9 +75,13 @@ static void make_memory(void)
 		fail(err.text);
 	event = memory.header->events;
 	option_clock = strcmp(option_trigger, "clock") == 0;
-	if (option_both || option_clock || strcmp(option_trigger, "perf") == 0) {
+	option_async = strcmp(option_trigger, "async") == 0;
+	option_inherit = strcmp(option_trigger, "inherit") == 0;
+	if (option_both || strcmp(option_trigger, "cpu") != 0) {
 		*event = (struct memory_event){.period = option_period,
-					       .trigger = TRIGGER_PERF_SIGTRAP};
+					       .trigger = option_async ? TRIGGER_PERF_ASYNC
+								       : TRIGGER_PERF_SIGTRAP,
+					       .inherited = (uint32_t)option_inherit};
 		strcpy(event++->name, option_clock ? "cpu-clock" : "page-faults");
 	}
 	if (option_both || strcmp(option_trigger, "cpu") == 0)
@@ -131,9 +139,37 @@ static void meet(int listener)
 	close(fd);
 }
 
-static int open_event(const struct slot *slot, uint32_t index)
+/* Refused for page faults by the tool itself, whose re-arming may meet the same fault again. */
+static int open_async(struct slot *slot)
+{
+	struct perf_sampling sampling = {.delivery = PERF_BY_SIGNAL,
+					 .kind = {.type = PERF_TYPE_SOFTWARE,
+						  .config = PERF_COUNT_SW_PAGE_FAULTS,
+						  .exclude_kernel = true},
+					 .period = memory.header->events[0].period,
+					 .first_period = memory.header->events[0].period,
+					 .signo = 33};
+	int code;
+
+	/* So that the agent has a first period to end. */
+	if (sampling.period > 2) {
+		sampling.first_period = sampling.period / 2;
+		atomic_store(&slot->first_period, 1);
+	}
+	code = perf_open_sampling(&sampling, (pid_t)slot->tid, &slot->event_fds[0]);
+	if (code) {
+		errno = -code;
+		return -1;
+	}
+	return slot->event_fds[0];
+}
+
+static int open_event(struct slot *slot, uint32_t index)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
+
+	if (option_async)
+		return open_async(slot);
 
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = option_clock ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_PAGE_FAULTS;
@@ -142,6 +178,10 @@ static int open_event(const struct slot *slot, uint32_t index)
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;
 	attr.sig_data = perf_cookie(index, 0, slot->generation);
+	if (option_inherit) {
+		attr.sig_data = perf_cookie_inherited(0);
+		attr.inherit = attr.inherit_thread = 1;
+	}
 	return (int)syscall(SYS_perf_event_open, &attr, slot->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -155,13 +195,14 @@ static void switch_events(unsigned long request)
 {
 	for (uint32_t i = 0; i < option_slots; i++)
 		if (event_fds[i] > 0)
-			ioctl(event_fds[i], request, 0);
+			ioctl(event_fds[i], request, 1);
 }
 
 static void serve_arming(struct slot *slot, uint32_t i)
 {
 	switch (atomic_load(&slot->arming)) {
 	case ARM_REQUESTED:
+		totals.asked++;
 		if (event_fds[i] > 0)
 			close(event_fds[i]);
 		event_fds[i] = open_event(slot, i);
@@ -173,7 +214,7 @@ static void serve_arming(struct slot *slot, uint32_t i)
 		answer(slot, ARM_DISABLED);
 		break;
 	case ARM_ENABLE:
-		switch_events(PERF_EVENT_IOC_ENABLE);
+		switch_events(option_async ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE);
 		answer(slot, ARM_ARMED);
 		break;
 	default:
@@ -183,6 +224,11 @@ static void serve_arming(struct slot *slot, uint32_t i)
 
 static void add_up(struct slot *slot)
 {
+	uint32_t index = slot_index(&memory, slot);
+	uint64_t count;
+
+	if (event_fds[index] > 0 && !perf_count(event_fds[index], &count))
+		totals.counted += count;
 	for (int i = 0; i < NR_LOSS_REASONS; i++)
 		totals.lost[i] += atomic_load(&slot->lost[i]);
 	for (int i = 0; i < EVENTS_MAX; i++) {
@@ -249,6 +295,7 @@ static pid_t launch(const char *agent, char **argv, const char *socket_name)
 		_exit(127);
 	}
 	memory.header->root_pid = (uint32_t)pid;
+	prctl(PR_SET_PTRACER, (unsigned long)pid); /* events by signal: it takes our descriptors */
 	close(gate[0]);
 	if (write(gate[1], "", 1) != 1)
 		fail("gate");
@@ -295,6 +342,7 @@ static void print_result(int status)
 		status, totals.ended, totals.with_cpu, active);
 	fprintf(out, "\"samples\": %lu, \"weight\": %lu, \"overrun\": %lu, \"cpu_ns\": %lu, ",
 		totals.samples, totals.weight, totals.overrun, totals.cpu_ns);
+	fprintf(out, "\"asked\": %lu, \"counted\": %lu, ", totals.asked, totals.counted);
 	fprintf(out, "\"degraded\": %lu, \"lost\": {", degraded);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		fprintf(out, "%s\"%s\": %lu", i ? ", " : "", loss_key(i), totals.lost[i]);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Perf events are opened by the recorder, for the thread's id.
+ */
+#ifndef PATHPROF_AGENT_SOURCES_ASK_RECORDER_H
+#define PATHPROF_AGENT_SOURCES_ASK_RECORDER_H
+
+#include "agent/capture/capture.h"
+
+/**
+ * ask_recorder_to_arm - have the calling thread's perf events opened, all triggers' at once
+ * Asks through slot->arming (core/memory/memory_types.h), rings, and waits at most ARM_WAIT_NS; a
+ * second call gives the first one's answer. A thread for which there is nothing to open (only
+ * inherited events, and not the main thread) is armed without a system call.
+ * Returns 0, -ETIMEDOUT (the events may still come), -EPIPE where the recorder is gone, or the
+ * negative errno of opening.
+ */
+int ask_recorder_to_arm(struct capture *capture, struct slot *slot);
+
+#endif

@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: MIT
+"""Which event is sampled by which trigger: several at once, on request, and down the ladder.
+
+What the kernel refuses is made by a seccomp filter of our own, which is inherited by the recorder and fails
+perf_event_open with an errno of the test's choice, as container runtimes do.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import resource
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import BUILD
+
+TRACING = Path("/sys/kernel/tracing")
+needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="SKIPPED: no compiler")
+
+FAULTS_AND_WORK = """
+import mmap, time
+def touch(pages):
+    memory = mmap.mmap(-1, 4096 * pages)
+    for page in range(pages):
+        memory[page * 4096] = 1
+def work():
+    end = time.process_time() + 0.4
+    while time.process_time() < end:
+        pass
+touch(3000)
+work()
+"""
+
+
+def manifest(directory):
+    return json.loads((directory / "manifest.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def available(pathprof):
+    rows = json.loads(pathprof("list", "--json").stdout)["events"]
+    return {row["name"]: row["available"] for row in rows}
+
+
+def need(available, *names):
+    for name in names:
+        if not available.get(name):
+            pytest.skip(f"SKIPPED: {name} cannot be counted here")
+
+
+def function(got, event, name, key="self"):
+    return sum(row[key] for row in got["functions"] if (row["event"], row["name"]) == (event, name))
+
+
+def test_several__each_sample_says_of_which_event_it_is(record, report, pathprof, python, available,
+                                                        tmp_path):
+    need(available, "cpu-time", "page-faults", "cpu-clock")
+    script = tmp_path / "both.py"
+    script.write_text(FAULTS_AND_WORK)
+    done, directory = record([python, script], "-e", "cpu-time,page-faults/period=1/", "-e",
+                             "cpu-clock")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    events = {row["name"]: row for row in got["events"]}
+    assert list(events) == ["cpu-time", "page-faults", "cpu-clock"]
+    assert [events[name]["trigger"] for name in events] == ["cpu-timer", "perf-sigtrap",
+                                                            "perf-sigtrap"]
+    assert sum(row["samples"] for row in events.values()) == got["samples"]
+    for name, row in events.items():
+        assert row["samples"] > 10
+        assert sum(r["self"] for r in got["functions"] if r["event"] == name) == row["samples"]
+    assert 2700 <= function(got, "page-faults", "touch") <= 3300
+    assert function(got, "cpu-time", "work") > function(got, "cpu-time", "touch")
+    assert function(got, "cpu-clock", "work") > function(got, "cpu-clock", "touch")
+    # A file-backed fault counts once each: nothing of one event is throttled by another's clock.
+    assert got["lost"].get("throttled", 0) < 30
+    text = pathprof("report", directory, "--event", "page-faults").stdout
+    assert "\npage-faults: " in text and "\ncpu-time: " not in text
+    folded = pathprof("export", directory, "--format", "collapsed", "--event", "page-faults").stdout
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()) == \
+        events["page-faults"]["samples"]
+    assert pathprof("export", directory, "--format", "collapsed", "--event", "x").returncode == 2
+
+
+def test_several__more_than_eight_or_twice_the_same_are_usage(pathprof, tmp_path):
+    done = pathprof("record", *["-e", "page-faults"] * 2, "--", "true", cwd=tmp_path)
+    assert done.returncode == 2 and "'page-faults' and 'page-faults' are one event" in done.stderr
+    nine = ",".join(f"mem:{16 * n}:w" for n in range(1, 10))
+    done = pathprof("record", "-e", nine, "--", "true", cwd=tmp_path)
+    assert done.returncode == 2 and "At most 8 events" in done.stderr
+
+
+WRITES = """
+#include <stdio.h>
+#include <string.h>
+volatile int target __attribute__((aligned(8)));
+static int reads;
+__attribute__((noinline)) void put(int i) { target = i; }
+int main(void)
+{
+	for (int i = 0; i < 1000; i++)
+		put(i);
+	for (int i = 0; i < 500; i++)
+		reads += target;
+	return reads == 500 * 999 ? 0 : 1;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("symbol, access, period, samples", [
+    ("target", "/4:w", 1, 1000), ("target", "", 1, 1500), ("put", ":x", 1, 1000),
+    ("target", "/4:w", 10, 100)])
+def test_breakpoint__every_access_once(record, report, tmp_path, symbol, access, period, samples):
+    (tmp_path / "writes.c").write_text(WRITES)
+    subprocess.run(["gcc", "-O1", "-no-pie", "-o", tmp_path / "writes", tmp_path / "writes.c"],
+                   check=True)
+    symbols = subprocess.run(["nm", tmp_path / "writes"], check=True, capture_output=True, text=True)
+    address, = [line.split()[0] for line in symbols.stdout.splitlines()
+                if line.split()[2:] == [symbol]]
+    name = f"mem:0x{address.lstrip('0')}{access}"
+    done, directory = record([tmp_path / "writes"], "-e", name, "-c", str(period))
+    if done.returncode == 125 and ("no hardware" in done.stderr or "forbidden" in done.stderr):
+        pytest.skip("SKIPPED: no breakpoints here")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    # From the random first period on to whole ones the kernel lets an overflow or two more happen.
+    beyond = 0 if period == 1 else 3
+    assert samples - beyond <= got["samples"] + got["lost"]["total"] <= samples + beyond
+    assert period > 1 or got["lost"]["total"] == 0
+    assert got["events"][0]["name"] == name and got["events"][0]["count"] == samples * period
+
+
+@needs_compiler
+def test_breakpoint__more_than_the_processor_has_are_refused_before_the_start(record, tmp_path):
+    many = ",".join(f"mem:{4096 * n}:w" for n in range(1, 9))
+    done, directory = record(["touch", tmp_path / "ran"], "-e", many)
+    if done.returncode == 0:
+        pytest.skip("SKIPPED: eight breakpoints are not too many here")
+    assert done.returncode == 125 and not (tmp_path / "ran").exists() and not directory.exists()
+    assert "breakpoints" in done.stderr
+
+
+# ---- tracepoints ----
+
+
+@pytest.fixture
+def tracing():
+    """How to start a command so that it finds tracefs: mounted for it alone, where that is allowed."""
+    if (TRACING / "events").exists():
+        return []
+    unshare = ["unshare", "-m", "sh", "-c",
+               f'mount -t tracefs nodev {TRACING} && exec "$@"', "sh"]
+    done = subprocess.run([*unshare, "cat", TRACING / "events/syscalls/sys_enter_openat/id"],
+                          capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("SKIPPED: tracefs is not mounted and cannot be")
+    return unshare
+
+
+def traced(tracing, pathprof, directory, event, command, *options):
+    return subprocess.run([*tracing, pathprof, "record", "-o", directory, "-e", event, *options,
+                           "--", *command],
+                          capture_output=True, text=True, timeout=120, check=False)
+
+
+OPENS = """
+import os, select, time
+def opens(number):
+    for _ in range(number):
+        os.close(os.open("/dev/null", os.O_RDONLY))
+def waits():
+    for _ in range(20):
+        start = time.monotonic()
+        time.sleep(0.005)
+        assert time.monotonic() - start >= 0.005
+    read, write = os.pipe()
+    os.write(write, b"x")
+    assert os.read(read, 1) == b"x"
+opens(500)
+waits()
+"""
+
+
+@pytest.mark.parametrize("event", ["syscalls:sys_enter_openat", "syscalls:sys_enter_openat:u"])
+def test_tracepoint__every_entry_once(tracing, pathprof, report, python, tmp_path, event):
+    (tmp_path / "opens.py").write_text(OPENS)
+    done = traced(tracing, pathprof, tmp_path / "r", event, [python, "-S", tmp_path / "opens.py"])
+    assert done.returncode == 0, done.stderr
+    got = report(tmp_path / "r")
+    assert function(got, event, "opens") == 500
+    assert got["events"][0]["count"] == got["samples"] and got["lost"]["total"] == 0
+
+
+def test_seed__repeats_the_first_period(tracing, pathprof, report, python, tmp_path):
+    """Each open stands on a line of its own, so the first sampled line tells the first period."""
+    (tmp_path / "lines.py").write_text("import os\nopen = lambda: os.close(os.open('/', 0))\n" +
+                                       "open()\n" * 400)
+    found = {}
+    for name, seed in ("a", "7"), ("b", "7"), ("c", "8"), ("d", "9"), ("e", "10"), ("f", None):
+        options = ["--seed", seed] if seed else []
+        done = traced(tracing, pathprof, tmp_path / name, "syscalls:sys_enter_openat/period=199/",
+                      [python, "-S", tmp_path / "lines.py"], *options)
+        assert done.returncode == 0, done.stderr
+        assert seed is None or manifest(tmp_path / name)["seed"] == int(seed)
+        assert manifest(tmp_path / name)["seed"] >= 0
+        # When the whole period holds after the first depends on the recorder's moment.
+        found[name] = min(row["line"] for row in report(tmp_path / name)["lines"]
+                          if row["function"] == "<module>")
+    assert found["a"] == found["b"]
+    assert len(set(found.values())) > 1, found
+
+
+BLOCKS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void handle(int signo) { (void)signo; }
+
+static long blocked(int signo, int flags)
+{
+	struct sigaction action = {.sa_handler = handle, .sa_flags = flags};
+	pid_t target = getpid(), child;
+	int ends[2];
+	long got;
+	char byte;
+
+	sigaction(SIGUSR1, &action, NULL);
+	if (pipe(ends))
+		return -2;
+	child = fork();
+	if (child == 0) {
+		usleep(20000);
+		kill(target, signo);
+		usleep(20000);
+		if (signo == SIGSTOP)
+			kill(target, SIGCONT);
+		usleep(20000);
+		_exit(write(ends[1], "x", 1) != 1);
+	}
+	got = read(ends[0], &byte, 1);
+	if (got < 0)
+		got = -errno;
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return got;
+}
+
+int main(void)
+{
+	printf("%ld %ld %ld\n", blocked(SIGUSR1, 0), blocked(SIGUSR1, SA_RESTART),
+	       blocked(SIGSTOP, SA_RESTART));
+	return 0;
+}
+"""
+
+
+@needs_compiler
+def test_tracepoint__a_call_that_blocks_ends_as_without_us(tracing, pathprof, report, tmp_path):
+    """read() begins again or fails with EINTR as the program's own handlers say, stopped or not."""
+    (tmp_path / "blocks.c").write_text(BLOCKS)
+    subprocess.run(["gcc", "-o", tmp_path / "blocks", tmp_path / "blocks.c"], check=True)
+    plain = subprocess.run([tmp_path / "blocks"], capture_output=True, text=True, check=True).stdout
+    assert plain == f"-{errno.EINTR} 1 1\n"
+    done = traced(tracing, pathprof, tmp_path / "r", "syscalls:sys_enter_read",
+                  [tmp_path / "blocks"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == plain
+    assert report(tmp_path / "r")["samples"] >= 3
+
+
+def test_tracepoint__one_that_the_signal_meets_does_not_keep_itself_going(tracing, pathprof, report,
+                                                                          python, tmp_path):
+    (tmp_path / "opens.py").write_text(OPENS)
+    done = traced(tracing, pathprof, tmp_path / "r", "kmem:kmem_cache_alloc/period=1/",
+                  [python, "-S", tmp_path / "opens.py"])
+    assert done.returncode == 0, done.stderr
+    assert "must not keep itself going" in done.stderr
+    assert report(tmp_path / "r")["events"][0]["period"] == 101
+
+
+@pytest.mark.parametrize("event, words", [
+    ("sched:sched_switch", "Cannot sample sched:sched_switch: it belongs to threads that wait or are "
+     "about to, which a signal would disturb; record with --wall to see waits"),
+    ("syscalls:sys_enter_poll", "Cannot sample syscalls:sys_enter_poll: the call waits"),
+    ("syscalls:sys_exit_read", "the call that ends may have waited"),
+    ("context-switches", "Cannot sample context-switches: it happens while a thread waits"),
+    ("cpu-migrations", "record with --wall to see waits")])
+def test_waiting__is_no_event_for_a_signal(pathprof, tmp_path, event, words):
+    done = pathprof("record", "-e", event, "--", "touch", "ran", cwd=tmp_path)
+    assert done.returncode == 2 and words in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "ran").exists()
+
+
+def test_tracepoint__without_tracefs_is_said_with_the_command_that_mounts_it(pathprof, tmp_path):
+    if (TRACING / "events").exists():
+        pytest.skip("SKIPPED: tracefs is mounted here")
+    done = pathprof("record", "-e", "syscalls:sys_enter_openat", "--", "true", cwd=tmp_path)
+    assert done.returncode == 125
+    assert f"mount -t tracefs nodev {TRACING}" in done.stderr
+
+
+# ---- the ladder ----
+
+BPF_LD_W_ABS, BPF_JEQ_K, BPF_RET_K = 0x20, 0x15, 0x06
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+
+
+def forbid(number):
+    """What a child runs before its exec: perf_event_open fails with this errno from then on."""
+    code = b"".join(struct.pack("HBBI", *step) for step in (
+        (BPF_LD_W_ABS, 0, 0, 0), (BPF_JEQ_K, 0, 1, PERF_EVENT_OPEN),
+        (BPF_RET_K, 0, 0, 0x00050000 | number), (BPF_RET_K, 0, 0, 0x7fff0000)))
+    steps = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(steps))
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def run():
+        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0):
+            raise OSError(ctypes.get_errno(), "seccomp")
+        return steps  # lives until here
+    return run
+
+
+needs_seccomp = pytest.mark.skipif(not PERF_EVENT_OPEN, reason="SKIPPED: unknown system call number")
+
+
+@needs_seccomp
+@pytest.mark.parametrize("number, cause", [
+    (errno.EPERM, "perf_event_open is forbidden (EPERM), as container runtimes do by seccomp"),
+    (errno.ENOSYS, "perf_event_open is forbidden (ENOSYS), as container runtimes do by seccomp"),
+    (errno.EACCES, "not permitted for this thread"),
+    (errno.EMFILE, "out of file descriptors"), (errno.EBUSY, "somebody else has the counter"),
+    (errno.EOPNOTSUPP, "its counter raises no interrupt here")])
+def test_ladder__goes_on_with_the_cpu_timer_where_perf_is_refused(record, report, python, pathprof,
+                                                                  number, cause):
+    done, directory = record([python, "-c", "sum(range(3000000))"], preexec_fn=forbid(number))
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("pathprof record: sampling cpu-time by cpu-timer, since cycles is not")
+    assert cause in first
+    assert report(directory)["recording"]["trigger"] == "cpu-timer"
+
+    done, directory = record([python, "-c", "sum(range(3000000))"], "-e", "cycles", name="named",
+                             preexec_fn=forbid(number))
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("pathprof record: cycles is not sampled: ") and cause in first
+    assert "In its place cpu-time is, by cpu-timer; --trigger=perf-sigtrap insists" in first
+    headline, = manifest(directory)["headlines"]
+    assert headline in first
+    assert report(directory)["notices"][0].startswith("cycles is not sampled: ")
+    assert pathprof("report", directory).stdout.startswith("cycles is not sampled: ")
+    assert report(directory)["samples"] > 0
+
+
+@needs_seccomp
+@pytest.mark.parametrize("options", [
+    ["-e", "page-faults"], ["--trigger=perf-sigtrap"], ["--trigger=perf-async"],
+    ["--trigger=cpu-clock"], ["-e", "cycles", "--trigger=perf-sigtrap"],
+    ["-e", "cpu-clock", "--trigger=perf-sigtrap"], ["-e", "cpu-time,page-faults"]])
+def test_ladder__what_was_forced_or_has_no_lower_rung_fails_with_the_cause(record, tmp_path, options):
+    done, directory = record(["touch", tmp_path / "ran"], *options,
+                             preexec_fn=forbid(errno.EPERM))
+    assert done.returncode == 125
+    assert "perf_event_open is forbidden (EPERM)" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "ran").exists() and not directory.exists()
+
+
+@pytest.mark.parametrize("how, name", [("cpu-timer", "cpu-time"), ("cpu-clock", "cpu-clock")])
+def test_ladder__a_rung_by_name(record, report, python, available, how, name):
+    need(available, name)
+    done, directory = record([python, "-c", "sum(range(3000000))"], f"--trigger={how}")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    assert [row["name"] for row in got["events"]] == [name] and got["samples"] > 0
+
+
+@pytest.mark.parametrize("options", [
+    ["--trigger=pmu"], ["--trigger=cpu-timer", "-e", "page-faults"],
+    ["--trigger=perf-async", "-e", "cpu-clock"], ["--trigger=perf-async", "-e", "cpu-time"],
+    ["--trigger=cpu-clock", "-e", "page-faults"]])
+def test_ladder__triggers_that_do_not_fit_are_usage(pathprof, tmp_path, options):
+    done = pathprof("record", *options, "--", "touch", "ran", cwd=tmp_path)
+    assert done.returncode == 2 and not (tmp_path / "ran").exists()
+
+
+def test_ladder__kernel_time_that_is_not_counted_is_the_first_line(record, report, pathprof, python,
+                                                                   available):
+    """perf-async is in user mode always; nobody asked for that."""
+    need(available, "page-faults")
+    done, directory = record([python, "-c", "x = bytearray(4000000)"], "-e",
+                             "page-faults/period=10/", "--trigger=perf-async")
+    assert done.returncode == 0, done.stderr
+    said = "Kernel time is not included: page-faults is counted in user mode only"
+    assert said in done.stderr.splitlines()[0]
+    assert pathprof("report", directory).stdout.startswith(said)
+    got = report(directory)
+    assert got["notices"][0].startswith(said) and got["events"][0]["user_only"]
+    done, directory = record([python, "-c", "pass"], "-e", "page-faults:u", name="asked")
+    assert not manifest(directory)["headlines"]
+
+
+def nobody(tmp_path):
+    """How to start a command as an ordinary user, who may write in tmp_path; skips where none can."""
+    if os.geteuid() == 0:
+        if not all(p.stat().st_mode & 1 for p in (BUILD, *BUILD.parents)):
+            pytest.skip("SKIPPED: another user cannot reach the build tree")
+        os.chmod(tmp_path, 0o777)
+        for parent in tmp_path.parents[:3]:
+            if parent.name.startswith(("pytest", "pt-")):
+                os.chmod(parent, 0o755)
+    return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+@pytest.mark.parametrize("event, first", [
+    ("page-faults", True), ("cpu-clock", True), ("task-clock", True), ("cpu-clock:u", False),
+    ("mem:0x1000:w", True), ("cpu-time", False), ("cpu-time,page-faults", True)])
+def test_ladder__the_kernel_side_that_is_refused_is_the_first_line(record, report, pathprof, tmp_path,
+                                                                   event, first):
+    paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
+    if not paranoid.exists() or int(paranoid.read_text()) != 2:
+        pytest.skip("SKIPPED: kernel.perf_event_paranoid is not 2")
+    done, directory = record(["/usr/bin/python3", "-c", "x = [bytes(5000) for _ in range(20000)]"],
+                             "-e", event, **nobody(tmp_path))
+    if done.returncode == 125 and "no hardware" in done.stderr:
+        pytest.skip("SKIPPED: no breakpoints here")
+    assert done.returncode == 0, done.stderr
+    said = "Kernel time is not included: "
+    assert pathprof("report", directory).stdout.startswith(said) == first
+    assert done.stderr.splitlines()[0].startswith("pathprof record: " + said) == first
+    assert [row["user_only"] for row in report(directory)["events"]] == \
+        [first and name != "cpu-time" for name in event.split(",")]
+    assert report(directory)["notices"][0].startswith(said) == first
+
+
+def test_ladder__timers_that_cannot_be_made_leave_the_clock(record, report, python, available):
+    need(available, "cpu-clock")
+
+    def no_timers():
+        resource.setrlimit(resource.RLIMIT_SIGPENDING, (0, 0))
+
+    done, directory = record([python, "-c", "sum(range(3000000))"], "-e", "cpu-time",
+                             preexec_fn=no_timers)
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    assert "cpu-time is not sampled: no CPU timer can be made" in first and "ulimit -i" in first
+    assert [row["name"] for row in report(directory)["events"]] == ["cpu-clock"]
+    assert report(directory)["samples"] > 0
+    done, _ = record(["true"], "--trigger=cpu-timer", name="forced", preexec_fn=no_timers)
+    assert done.returncode == 125 and "ulimit -i" in done.stderr
