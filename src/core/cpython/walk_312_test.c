@@ -78,7 +78,7 @@ static void fill_frame(uint64_t frame, uint64_t code, uint32_t position, enum ow
 	world_put(frame + layout->frame_previous, previous);
 	world_put(frame + layout->frame_instruction,
 		  code + layout->code_instructions + 2 * (uint64_t)position - 2);
-	put_u8(frame + layout->frame_owner, owner);
+	put_u8(frame + layout->frame_owner, (uint8_t)owner);
 	if (layout->frame_stack_top)
 		world_put_u32(frame + layout->frame_stack_top, (uint32_t)-1);
 }
