@@ -82,7 +82,7 @@ static void arm(void)
 
 static void tell(uint64_t signals)
 {
-	uint64_t count;
+	uint64_t count = 0;
 
 	if (ioctl(event, PERF_EVENT_IOC_DISABLE, 0) < 0 ||
 	    read(event, &count, sizeof(count)) != sizeof(count))
