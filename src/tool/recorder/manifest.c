@@ -143,8 +143,8 @@ static json_t *events(const struct recorder *recorder)
 		json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:I, s:s, s:b}", "name",
 						      text(event->name), "unit", event->unit,
 						      "period", (json_int_t)event->period, "count",
-						      (json_int_t)count_of(recorder, i),
-						      "trigger", event_trigger_name(event->trigger),
+						      (json_int_t)count_of(recorder, i), "trigger",
+						      event_trigger_name(event->trigger),
 						      "user_only", event->user_only));
 	}
 	return list;
