@@ -191,6 +191,20 @@ def pytests(folder, *options, **environment):
     return step
 
 
+def interpreters(log):
+    """What the tests will read: PATHPROF_LEAST_INTERPRETERS says how many there must be."""
+    least = int(os.environ.get("PATHPROF_LEAST_INTERPRETERS", "1"))
+    done = subprocess.run([sys.executable, "-c", "import pythons; print(*(one.name for one in "
+                           "pythons.supported()))"], cwd=ROOT / "tests" / "run", text=True,
+                          capture_output=True, check=False)
+    names = done.stdout.split()
+    with open(log, "a") as out:
+        print(done.stderr, f"{least} wanted, found: {' '.join(names)}", file=out)
+    print(f"{' '.join(names)}\n{'':15}", end="", flush=True)
+    ok = len(names) >= least
+    return Result(ok, not ok)
+
+
 def fuzz(seconds):
     def step(log):
         status = run(log, [sys.executable, ROOT / "tools/fuzz.py", "--seconds", str(seconds)])
@@ -216,6 +230,7 @@ STEPS = [
      over_files(["shellcheck"], ["*.sh", ".ci/run", "tools/install-packages", "demo/run",
                                  "docs/completion/pathprof.bash"])),
     ("gates-fail", None, pytests("tests/tools")),
+    ("interpreters", None, interpreters),
     ("build-gcc", None, build("build", "gcc")),
     ("gate-symbols", "build-gcc", gate("symbols")),
     ("unit", "build-gcc", meson_tests("build")),

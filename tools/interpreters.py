@@ -85,6 +85,9 @@ PLAN = {
                             compiler="clang-19"),
 }
 
+# Made only by name: what reads them has not been tried on them yet.
+UNPROVED = ("3.14t", "3.15t", "3.14-tail-call")
+
 
 def cache():
     """The directory that holds them all."""
@@ -276,9 +279,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--minutes", type=float, default=40, help="stop then, with what is there")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("name", nargs="*", help=f"of {' '.join(PLAN)}; all without any")
+    parser.add_argument("name", nargs="*", help=f"of {' '.join(PLAN)}; all but {', '.join(UNPROVED)} without any")
     options = parser.parse_args()
-    asked = options.name or list(PLAN)
+    asked = options.name or [name for name in PLAN if name not in UNPROVED]
     unknown = [name for name in asked if name not in PLAN]
     if unknown:
         parser.error(f"no {' '.join(unknown)}; there are {' '.join(PLAN)}")
