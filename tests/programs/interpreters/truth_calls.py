@@ -157,7 +157,7 @@ def short_calls():
     functools.partial(two, 1)(), (lambda: look())(), (lambda *a: two(*a))(1)
     types.FunctionType(one.__code__, {"look": look}, closure=one.__closure__)()
     list(map(two, [1])), list(filter(two, [1])), functools.reduce(two, [1, 2])
-    max([1, 2], key=two_of(two)), next(iter(one, None))
+    max([1, 2], key=two_of(two)), list(iter(one, None))
     getattr(base_of(one), "call")(1)
 
 

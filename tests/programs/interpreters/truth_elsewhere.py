@@ -125,7 +125,7 @@ class Waiter:
         assert not thread.is_alive()
         end, *lines = text.value.decode().splitlines()
         walked = [line.split("\t") for line in lines]
-        LOOKS.append({"end": int(end), "truth": before,
+        LOOKS.append({"end": int(end.split("\t")[0]), "truth": before,
                       "walked": [[f, n, int(line), e == "1"] for f, n, line, e in walked]})
 
 
@@ -136,7 +136,7 @@ def state_of(tid):
 
 def names_of(ident):
     frame = sys._current_frames().get(ident)
-    return [name for _, name, _ in stack(frame)] if frame else []
+    return [name.rpartition(".")[2] for _, name, _ in stack(frame)] if frame else []
 
 
 def wait_until(true):
@@ -172,6 +172,5 @@ def waiting():
     for enter, wake in ((sleeps, lambda: None), (reads, lambda: theirs.send(b"x")),
                         (receives, lambda: theirs.send(b"x")), (locks, lock.release),
                         (is_told, event.set)):
-        enter.__qualname__ = enter.__name__
         Waiter(enter, wake).look(library)
     signal.signal(signal.SIGUSR2, signal.SIG_DFL)

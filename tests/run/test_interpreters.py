@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Cases times interpreters: each stack that the walk sees is the one that the program itself sees.
+
+One process for each interpreter runs every case (programs/interpreters/truth.py); a mismatch
+prints both stacks side by side.
+"""
+
+import functools
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+from test_cpython_walk import END_ROOT, PROBE, shown
+
+PROGRAM = ROOT / "tests" / "programs" / "interpreters" / "truth.py"
+TICK = BUILD / "tests" / "programs" / "interpreters" / "libinterpreters-tick.so"
+CASES = [name for file in ("calls", "suspended", "observed", "elsewhere") for name in re.findall(
+    r"^@case\ndef (\w+)", (PROGRAM.parent / f"truth_{file}.py").read_text(), re.MULTILINE)]
+
+
+@functools.cache
+def run_all(python):
+    done = subprocess.run([python.path, str(PROGRAM), str(PROBE), str(TICK), *CASES], text=True,
+                          capture_output=True, timeout=300, check=False, stdin=subprocess.DEVNULL)
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {result["case"]: result for result in results}, done.returncode, done.stderr
+
+
+def side_by_side(walked, truth):
+    rows = max(len(walked), len(truth))
+    pad = [None] * rows
+    return "\n".join(f"{'  ' if a == b else '! '}{str(a):70} {b}"
+                     for a, b in zip((walked + pad)[:rows], (truth + pad)[:rows]))
+
+
+@pytest.mark.plain_only
+@pytest.mark.parametrize("case", CASES)
+def test_stack__is_the_truth(python, case):
+    results, status, said = run_all(python)
+    assert case in results, f"the program ended with {status} before: {said[-2000:]}"
+    result = results[case]
+    if result["skipped"]:
+        pytest.skip(f"SKIPPED: {result['skipped']}")
+    assert not result["failed"], result["failed"]
+    assert result["looks"]
+    for look in result["looks"]:
+        walked = [frame[:3] for frame in look["walked"]]
+        truth = [[shown(file), shown(name), line] for file, name, line in look["truth"]]
+        assert look["end"] == END_ROOT
+        assert walked == truth, "\n" + side_by_side(walked, truth)
