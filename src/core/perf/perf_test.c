@@ -172,7 +172,7 @@ static void test_set_period__holds_from_now_on(void **state)
 		}
 	}
 	assert_in_range(seen[0], 5, 10); /* some of the program's own come on top */
-	/* Own faults come on top here as well, under a sanitizer more of them: far from 10 is it. */
+	/* Own faults come on top here as well, more under a sanitizer; far from the first 10. */
 	assert_in_range(seen[1] - seen[0], 50, 100);
 	munmap((void *)pages, length);
 	close(fd);
