@@ -90,7 +90,7 @@ sys.exit(9)
 import ctypes, os, subprocess, sys
 assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER
 recorder = subprocess.Popen({[str(PATHPROF), 'record', '-q', '-e', 'cpu-time', '-o',
-                             str(tmp_path / 'r'), '--', python, '-c', code]!r},
+                             str(tmp_path / 'r'), '--', str(python), '-c', code]!r},
                             stdout=subprocess.PIPE, text=True)
 recorder.stdout.readline()
 recorder.kill()

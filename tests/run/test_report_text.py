@@ -177,7 +177,8 @@ def test_an_archive_is_read_in_the_recordings_place(pathprof, example, tmp_path)
 @pytest.mark.parametrize("arguments, sentence", [
     (["--by=lines"], "--by takes function, line, file, or several with commas"),
     (["--by="], "--by takes function, line, file, or several with commas"),
-    (["--json", "--tree"], "--json is always the whole document: no choice goes with it"),
+    (["--json", "--tree"], "--json is always the whole document: no choice goes with it but --state and "
+     "--split-state"),
     (["--source=x", "--tree"], "--source goes neither with --by nor with a tree"),
     (["--tree", "--by=file"], "a tree is by function or by line, not by file"),
     (["--min-share=101", "--tree"], "--min-share takes at most 100%"),
