@@ -8,7 +8,6 @@ prints both stacks side by side.
 import functools
 import json
 import re
-import subprocess
 
 import pytest
 
@@ -23,8 +22,7 @@ CASES = [name for file in ("calls", "suspended", "observed", "elsewhere") for na
 
 @functools.cache
 def run_all(python):
-    done = subprocess.run([python.path, str(PROGRAM), str(PROBE), str(TICK), *CASES], text=True,
-                          capture_output=True, timeout=300, check=False, stdin=subprocess.DEVNULL)
+    done = python.run(PROGRAM, PROBE, TICK, *CASES)
     results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {result["case"]: result for result in results}, done.returncode, done.stderr
 
