@@ -128,10 +128,8 @@ def test_breakpoint__every_access_once(record, report, tmp_path, symbol, access,
         pytest.skip("SKIPPED: no breakpoints here")
     assert done.returncode == 0, done.stderr
     got = report(directory)
-    # From the random first period on to whole ones the kernel lets an overflow or two more happen.
-    beyond = 0 if period == 1 else 3
-    assert samples - beyond <= got["samples"] + got["lost"]["total"] <= samples + beyond
-    assert period > 1 or got["lost"]["total"] == 0
+    # Where the recorder has no turn at the first overflow, the last sample may be beyond the end.
+    assert samples - (period > 1) <= got["samples"] <= samples and got["lost"]["total"] == 0
     assert got["events"][0]["name"] == name and got["events"][0]["count"] == samples * period
 
 

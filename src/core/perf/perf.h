@@ -80,7 +80,8 @@ int perf_disable(int fd);
 
 /**
  * perf_set_period - a whole period from now to the next overflow, and from then on
- * What was left of the former one is forgotten (the kernel sets hwc->period_left to 0).
+ * What was left of the former one is forgotten (the kernel sets hwc->period_left to 0). Only of a
+ * disabled event, or a software event overflows once or twice too often.
  */
 int perf_set_period(int fd, uint64_t period);
 
