@@ -139,6 +139,7 @@ def set_up(bench):
                   extra / perf["bare_ns"], "times", 2,
                   {"extra us": extra / 1e3, "bare us": perf["bare_ns"] / 1e3,
                    "bare, machine's only event us": plain["bare_ns"] / 1e3,
+                   "floor: another thread opens it us": perf["by_another_ns"] / 1e3,
                    "paper's way us": perf["paper_ns"] / 1e3})
         bench.add("set-up of a thread, perf event, six busy threads beside, p99",
                   crowded["p99_ns"] / 1e3, "us", None,

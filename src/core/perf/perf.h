@@ -38,6 +38,7 @@ enum perf_delivery {
 /* A sampling event: overflows go to the thread that caused them. */
 struct perf_sampling {
 	enum perf_delivery delivery;
+	bool starts;  /* counts from its opening on; else perf_enable() or perf_rearm() start it */
 	bool inherit; /* for all threads that the thread will make as well; PERF_BY_SIGTRAP alone */
 	struct perf_kind kind;
 	uint64_t period;
@@ -49,13 +50,13 @@ struct perf_sampling {
 
 /**
  * perf_attr_sampling - the attributes to open an event with: its period is the first one
- * The event is disabled, and removed from the thread when it execs. PERF_BY_SIGNAL: never counts
+ * The event is removed from the thread when it execs. PERF_BY_SIGNAL: never counts
  * the kernel's side, whatever @sampling says.
  */
 void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_attr *ret_attr);
 
 /**
- * perf_open_sampling - open a disabled sampling event for the thread @tid (0: the caller)
+ * perf_open_sampling - open a sampling event for the thread @tid (0: the caller)
  * @ret_fd: the event, close-on-exec, owned by the caller
  * PERF_BY_SIGNAL: overflows go to @tid as @signo; it starts with perf_rearm().
  * Returns 0 or a negative errno (see perf_explain()); -EOPNOTSUPP: PERF_BY_SIGNAL must not serve

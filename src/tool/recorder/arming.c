@@ -4,7 +4,8 @@
  * those by signal: agent/sources/perf_async.c).
  *
  * A thread sets its slot's `arming` to REQUESTED, rings, and waits a bounded time. We open its
- * events, start them and answer. The descriptors live in the slot's shadow until the slot ends;
+ * events, which count at once (to start them by a call of its own would disturb the thread's
+ * processor once more), and answer. The descriptors live in the slot's shadow until the slot ends;
  * then the exact counts are read (counts.c).
  *
  * First periods are drawn at random, so that threads shorter than a period have their share of
@@ -71,13 +72,14 @@ static bool is_async(const struct event_choice *event)
 	return event->trigger == TRIGGER_PERF_ASYNC;
 }
 
-static int open_event(struct recorder *recorder, const struct slot *slot, uint32_t e,
+static int open_event(struct recorder *recorder, struct slot *slot, uint32_t e,
 		      struct event_set *set)
 {
 	const struct event_choice *event = &recorder->request->events[e];
 	uint32_t index = slot_index(&recorder->memory, slot);
 	struct perf_sampling sampling = {
 		.delivery = is_async(event) ? PERF_BY_SIGNAL : PERF_BY_SIGTRAP,
+		.starts = !is_async(event), /* by the thread, when it has its own descriptor */
 		.inherit = event->inherited,
 		.kind = event->perf,
 		.period = event->period,
@@ -87,6 +89,9 @@ static int open_event(struct recorder *recorder, const struct slot *slot, uint32
 		.signo = SIGNAL_ASYNC};
 
 	counts_start(e, sampling.first_period, set);
+	slot->first[e] = sampling.first_period;
+	if (sampling.first_period != event->period)
+		atomic_fetch_or_explicit(&slot->first_period, 1u << e, memory_order_relaxed);
 	return perf_open_sampling(&sampling, (pid_t)slot->tid, &set->fds[e]);
 }
 
@@ -107,18 +112,6 @@ static void start_empty(struct event_set *set)
 	set->armed = true;
 }
 
-/* Those by signal are started by their thread, when it has its own descriptor. */
-static int start_events(const struct recorder *recorder, const struct event_set *set)
-{
-	int code = 0;
-
-	for (uint32_t e = 0; e < recorder->request->nr_events && !code; e++) {
-		if (set->fds[e] >= 0 && !is_async(&recorder->request->events[e]))
-			code = perf_enable(set->fds[e]);
-	}
-	return code;
-}
-
 /* The thread may take a duplicate (where YAMA is, that needs our permission). */
 static void offer(const struct recorder *recorder, struct slot *slot, uint32_t e, int fd)
 {
@@ -134,12 +127,12 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct even
 	const struct record_request *request = recorder->request;
 	struct event_set *shared = &recorder->shared.set;
 	bool leader = slot->tid == (uint32_t)recorder->root_pid;
-	uint32_t drawn = 0;
 	int code = 0;
 
 	start_empty(own);
 	if (leader)
 		start_empty(shared);
+	atomic_store_explicit(&slot->first_period, 0, memory_order_relaxed);
 	recorder->events_off = false; /* whoever execs is alone, and asks as a new image */
 	for (uint32_t e = 0; e < request->nr_events && !code; e++) {
 		const struct event_choice *event = &request->events[e];
@@ -152,15 +145,7 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct even
 		code = open_event(recorder, slot, e, set);
 		if (!code && is_async(event))
 			offer(recorder, slot, e, set->fds[e]);
-		slot->first[e] = set->each[e];
-		if (!code && set->each[e] != event->period)
-			drawn |= 1u << e;
 	}
-	atomic_store_explicit(&slot->first_period, drawn, memory_order_relaxed);
-	if (!code)
-		code = start_events(recorder, own);
-	if (!code && leader)
-		code = start_events(recorder, shared);
 	if (code) {
 		close_events(own);
 		if (leader)
