@@ -113,19 +113,25 @@ static int run(const struct record_request *request, const struct common_options
 	return status;
 }
 
-/* The clock of the threads that run becomes the event that waits count as, too. */
-static int make_wall(struct event_choices *choices)
+/* The first clock of the threads that run becomes the event that waits count as, too. */
+static int make_wall(struct event_choices *choices, size_t *ret_wall_event)
 {
-	if (choices->nr != 1 || strcmp(choices->events[0].unit, "ns") != 0) {
-		complain("record", "--wall needs one clock for threads that run: -e cpu-time, "
-				   "cpu-clock or task-clock");
-		return EXIT_USAGE;
+	for (size_t i = 0; i < choices->nr; i++) {
+		struct event_choice *event = &choices->events[i];
+
+		if (strcmp(event->unit, "ns") != 0 || event->perf.exclude_user)
+			continue;
+		snprintf(event->name, sizeof(event->name), WALL_EVENT);
+		*ret_wall_event = i;
+		return -1;
 	}
-	snprintf(choices->events[0].name, sizeof(choices->events[0].name), WALL_EVENT);
-	return -1;
+	complain("record", "--wall needs a clock for threads that run, among the events of -e: "
+			   "cpu-time, cpu-clock or task-clock");
+	return EXIT_USAGE;
 }
 
-static int choose(const struct record_options *options, struct event_choices *ret_choices)
+static int choose(const struct record_options *options, struct event_choices *ret_choices,
+		  size_t *ret_wall_event)
 {
 	struct event_wish wish = {.common = {.period = options->period,
 					     .frequency = options->frequency,
@@ -143,7 +149,7 @@ static int choose(const struct record_options *options, struct event_choices *re
 	if (!code)
 		code = event_choose_all(&wish, &machine, ret_choices, &err);
 	if (!code)
-		return options->wall ? make_wall(ret_choices) : -1;
+		return options->wall ? make_wall(ret_choices, ret_wall_event) : -1;
 	complain("record", "%s", err.text);
 	return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
@@ -177,7 +183,7 @@ static int check_usage(const struct record_options *options, int operands, int a
 }
 
 static struct record_request request_of(const struct record_options *options,
-					const struct event_choices *choices)
+					const struct event_choices *choices, size_t wall_event)
 {
 	return (struct record_request){
 		.directory = options->directory,
@@ -189,6 +195,7 @@ static struct record_request request_of(const struct record_options *options,
 		.seed_is_given = options->seed != NO_SEED,
 		.seed = options->seed,
 		.wall_ns = options->wall ? WALL_PERIOD : 0,
+		.wall_event = wall_event,
 		.only_locked = options->gil,
 	};
 }
@@ -245,6 +252,7 @@ int cmd_record(int argc, char **argv)
 	struct event_choices choices;
 	struct record_request request;
 	int operands, status;
+	size_t wall_event = 0;
 
 	status = options_parse(&command, argc, argv, &common, &operands);
 	if (status >= 0)
@@ -252,11 +260,11 @@ int cmd_record(int argc, char **argv)
 	status = check_usage(&options, operands, argc);
 	if (status >= 0)
 		return status;
-	status = choose(&options, &choices);
+	status = choose(&options, &choices, &wall_event);
 	if (status >= 0)
 		return status;
 	announcement(&options, &choices, &said);
-	request = request_of(&options, &choices);
+	request = request_of(&options, &choices, wall_event);
 	request.command = argv + operands;
 	request.tell = tell;
 	request.user = &common;
