@@ -199,8 +199,11 @@ def test_wall__waits_are_the_clocks_and_other_events_stand_beside_it(
     def count(event, function, key="self_count"):
         return sum(row[key] for row in document["functions"]
                    if (row["event"], row["name"]) == (event, function))
-    assert count("wall-time", "waits") == pytest.approx(1e9, rel=0.1)
-    assert 0.15e9 < count("wall-time", "work") < 0.6e9
+    assert 0.95e9 < count("wall-time", "waits") < 1.5e9
+    on_cpu = sum(row["self_count"] for row in report(directory, "--split-state")["functions"]
+                 if row["name"] == "work" and row["event"] == "wall-time"
+                 and row["state"] in ("running", "gil"))
+    assert 0.15e9 < on_cpu < 0.6e9  # what it was preempted is beside it
     assert 2900 <= count("page-faults", "touch") <= 3100  # and what the lines before and behind do
     assert count("page-faults", "waits") < 30
     for row in document["events"]:
