@@ -406,6 +406,30 @@ static void test_several__an_event_goes_into_a_recording_once(void **state)
 	assert_int_equal(choices.events[0].nr_headlines, 1);
 }
 
+static void test_several__cpu_time_keeps_its_timer_beside_a_forced_trigger(void **state)
+{
+	static const char *const how[] = {"perf-sigtrap", "perf-async", "cpu-clock"};
+	static const enum trigger trigger[] = {TRIGGER_PERF_SIGTRAP, TRIGGER_PERF_ASYNC,
+					       TRIGGER_PERF_SIGTRAP};
+	struct event_request common = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const char *list = i == 2 ? "cpu-clock,cpu-time" : "page-faults,cpu-time";
+
+		assert_int_equal(event_trigger_parse(how[i], &common, &err), 0);
+		assert_int_equal(choose_all(list, common), 0);
+		assert_int_equal(choices.nr, 2);
+		assert_int_equal(choices.events[0].trigger, trigger[i]);
+		assert_int_equal(choices.events[1].trigger, TRIGGER_CPU_TIMER);
+		assert_int_equal(choose_all("cpu-time", common), -EINVAL);
+		/* Insisted on as well: no clock comes in its place. */
+		world.timer = -EAGAIN;
+		assert_int_equal(choose_all(list, common), -EAGAIN);
+		world_reset(NULL);
+	}
+}
+
 static void test_several__more_than_fit_at_once_are_refused(void **state)
 {
 	(void)state;
@@ -503,6 +527,9 @@ int main(void)
 				       world_reset),
 		cmocka_unit_test_setup(test_several__an_event_goes_into_a_recording_once,
 				       world_reset),
+		cmocka_unit_test_setup(
+			test_several__cpu_time_keeps_its_timer_beside_a_forced_trigger,
+			world_reset),
 		cmocka_unit_test_setup(test_several__more_than_fit_at_once_are_refused,
 				       world_reset),
 		cmocka_unit_test_setup(test_ladder__an_asynchronous_signal_has_a_shortest_period,
