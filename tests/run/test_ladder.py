@@ -5,18 +5,15 @@ What the kernel refuses is made by a seccomp filter of our own, which is inherit
 perf_event_open with an errno of the test's choice, as container runtimes do.
 """
 
-import ctypes
 import errno
 import json
-import os
 import resource
 import shutil
-import struct
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import BUILD
+from refused import forbid, needs_seccomp, nobody
 
 TRACING = Path("/sys/kernel/tracing")
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="SKIPPED: no compiler")
@@ -310,31 +307,6 @@ def test_tracepoint__without_tracefs_is_said_with_the_command_that_mounts_it(pat
 
 # ---- the ladder ----
 
-BPF_LD_W_ABS, BPF_JEQ_K, BPF_RET_K = 0x20, 0x15, 0x06
-PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
-PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
-
-
-def forbid(number):
-    """What a child runs before its exec: perf_event_open fails with this errno from then on."""
-    code = b"".join(struct.pack("HBBI", *step) for step in (
-        (BPF_LD_W_ABS, 0, 0, 0), (BPF_JEQ_K, 0, 1, PERF_EVENT_OPEN),
-        (BPF_RET_K, 0, 0, 0x00050000 | number), (BPF_RET_K, 0, 0, 0x7fff0000)))
-    steps = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(steps))
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def run():
-        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0):
-            raise OSError(ctypes.get_errno(), "seccomp")
-        return steps  # lives until here
-    return run
-
-
-needs_seccomp = pytest.mark.skipif(not PERF_EVENT_OPEN, reason="SKIPPED: unknown system call number")
-
-
 @needs_seccomp
 @pytest.mark.parametrize("number, cause", [
     (errno.EPERM, "perf_event_open is forbidden (EPERM), as container runtimes do by seccomp"),
@@ -410,18 +382,6 @@ def test_ladder__kernel_time_that_is_not_counted_is_the_first_line(record, repor
     assert got["notices"][0].startswith(said) and got["events"][0]["user_only"]
     done, directory = record([python, "-c", "pass"], "-e", "page-faults:u", name="asked")
     assert not manifest(directory)["headlines"]
-
-
-def nobody(tmp_path):
-    """How to start a command as an ordinary user, who may write in tmp_path; skips where none can."""
-    if os.geteuid() == 0:
-        if not all(p.stat().st_mode & 1 for p in (BUILD, *BUILD.parents)):
-            pytest.skip("SKIPPED: another user cannot reach the build tree")
-        os.chmod(tmp_path, 0o777)
-        for parent in tmp_path.parents[:3]:
-            if parent.name.startswith(("pytest", "pt-")):
-                os.chmod(parent, 0o755)
-    return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 @pytest.mark.parametrize("event, first", [

@@ -33,6 +33,7 @@ struct record_options {
 	uint64_t delay_ns;
 	uint64_t duration_ns;
 	bool wall, gil;
+	size_t wall_event; /* found with the events */
 };
 
 static const char description[] =
@@ -130,8 +131,7 @@ static int make_wall(struct event_choices *choices, size_t *ret_wall_event)
 	return EXIT_USAGE;
 }
 
-static int choose(const struct record_options *options, struct event_choices *ret_choices,
-		  size_t *ret_wall_event)
+static int choose(struct record_options *options, struct event_choices *ret_choices)
 {
 	struct event_wish wish = {.common = {.period = options->period,
 					     .frequency = options->frequency,
@@ -149,7 +149,7 @@ static int choose(const struct record_options *options, struct event_choices *re
 	if (!code)
 		code = event_choose_all(&wish, &machine, ret_choices, &err);
 	if (!code)
-		return options->wall ? make_wall(ret_choices, ret_wall_event) : -1;
+		return options->wall ? make_wall(ret_choices, &options->wall_event) : -1;
 	complain("record", "%s", err.text);
 	return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
@@ -183,7 +183,7 @@ static int check_usage(const struct record_options *options, int operands, int a
 }
 
 static struct record_request request_of(const struct record_options *options,
-					const struct event_choices *choices, size_t wall_event)
+					const struct event_choices *choices)
 {
 	return (struct record_request){
 		.directory = options->directory,
@@ -195,7 +195,7 @@ static struct record_request request_of(const struct record_options *options,
 		.seed_is_given = options->seed != NO_SEED,
 		.seed = options->seed,
 		.wall_ns = options->wall ? WALL_PERIOD : 0,
-		.wall_event = wall_event,
+		.wall_event = options->wall_event,
 		.only_locked = options->gil,
 	};
 }
@@ -252,7 +252,6 @@ int cmd_record(int argc, char **argv)
 	struct event_choices choices;
 	struct record_request request;
 	int operands, status;
-	size_t wall_event = 0;
 
 	status = options_parse(&command, argc, argv, &common, &operands);
 	if (status >= 0)
@@ -260,11 +259,11 @@ int cmd_record(int argc, char **argv)
 	status = check_usage(&options, operands, argc);
 	if (status >= 0)
 		return status;
-	status = choose(&options, &choices, &wall_event);
+	status = choose(&options, &choices);
 	if (status >= 0)
 		return status;
 	announcement(&options, &choices, &said);
-	request = request_of(&options, &choices, wall_event);
+	request = request_of(&options, &choices);
 	request.command = argv + operands;
 	request.tell = tell;
 	request.user = &common;
