@@ -4,6 +4,7 @@ files of /proc/sys as a test wants them."""
 
 import ctypes
 import os
+import shutil
 import struct
 import subprocess
 
@@ -78,3 +79,59 @@ def with_sysctls(tmp_path, **values):
     if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
         pytest.skip("SKIPPED: no mount can be made here")
     return before
+
+
+# Before Linux 5.13, by a wrapper of syscall(2) in the recorder: no sigtrap; a PMU, whose cycles are page faults.
+OLD_KERNEL = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+long syscall(long number, ...)
+{
+	struct perf_event_attr changed;
+	long a[6], result;
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_perf_event_open) {
+		memcpy(&changed, (void *)a[0], sizeof(changed));
+		if (changed.sigtrap || changed.remove_on_exec) {
+			errno = EINVAL;
+			return -1;
+		}
+		if (changed.type == PERF_TYPE_HARDWARE && changed.config == PERF_COUNT_HW_CPU_CYCLES) {
+			changed.type = PERF_TYPE_SOFTWARE;
+			changed.config = PERF_COUNT_SW_PAGE_FAULTS;
+		}
+		a[0] = (long)&changed;
+	}
+	register long r10 __asm__("r10") = a[3];
+	register long r8 __asm__("r8") = a[4];
+	register long r9 __asm__("r9") = a[5];
+	__asm__ volatile("syscall" : "=a"(result)
+			 : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	if (result < 0 && result > -4096) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
+}
+"""
+
+
+@pytest.fixture
+def old_kernel(tmp_path):
+    if os.uname().machine != "x86_64" or not shutil.which("gcc"):
+        pytest.skip("SKIPPED: no compiler, or another machine")
+    library = tmp_path / "old_kernel.so"
+    library.with_suffix(".c").write_text(OLD_KERNEL)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", library, library.with_suffix(".c")], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
