@@ -176,6 +176,35 @@ def test_mixed__each_sample_has_the_place_of_its_event(record, report, python, t
     assert count("cpu-time", "compute") > count("cpu-time", "touch")
 
 
+STORM = """
+import ctypes, mmap, platform, time
+SIGTRAP, SIGSETXID = 5, 33
+call = {"x86_64": 13, "aarch64": 134}[platform.machine()]  # rt_sigaction, as the kernel has it
+words = (ctypes.c_uint64 * 4)()
+assert ctypes.CDLL(None).syscall(call, SIGTRAP, None, words, 8) == 0
+mask = words[3 if platform.machine() == "x86_64" else 2]
+print(mask >> (SIGSETXID - 1) & 1)
+end = time.thread_time() + 1.5
+while time.thread_time() < end:
+    memory = mmap.mmap(-1, 4096 * 500)
+    for page in range(500):
+        memory[page * 4096] = 1
+    memory.close()
+"""
+
+
+def test_mixed__no_tick_falls_into_the_capture_of_another_event(record, report, python):
+    """The timer's signal waits until a SIGTRAP's handler is done, and the other way round."""
+    done, directory = record([python, "-S", "-c", STORM], "-e", f"{FAULTS},cpu-time")
+    if refused(done):
+        pytest.skip(f"SKIPPED: {done.stderr}")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    got = report(directory)
+    events = {row["name"]: row["samples"] for row in got["events"]}
+    assert events["page-faults"] > 20000 and events["cpu-time"] > 20
+    assert got["lost"].get("nested", 0) == 0
+
+
 def lost(got):
     """Overflows without a sample; the CPU timer's merged ticks are among them."""
     return got["lost"]["total"]
