@@ -274,6 +274,97 @@ def test_tracepoint__a_call_that_blocks_ends_as_without_us(tracing, pathprof, re
     assert report(tmp_path / "r")["samples"] >= 3
 
 
+STOPS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int nothing[2], polled, word;
+static const struct timespec some = {.tv_nsec = 90000000};
+
+static long sleeps(void) { return syscall(SYS_nanosleep, &some, NULL); }
+static long sleeps_by_clock(void) { return -clock_nanosleep(CLOCK_MONOTONIC, 0, &some, NULL); }
+static long polls(void) { struct pollfd one = {.fd = nothing[0], .events = POLLIN}; return poll(&one, 1, 90); }
+static long waits_for_futex(void) { return syscall(SYS_futex, &word, FUTEX_WAIT, 0, &some, NULL, 0); }
+static long waits_by_epoll(void) { struct epoll_event one; return epoll_wait(polled, &one, 1, 90); }
+static long selects(void)
+{
+	struct timeval time = {.tv_usec = 90000};
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(nothing[0], &set);
+	return select(nothing[0] + 1, &set, NULL, NULL, &time);
+}
+
+/* What the call gives where the process is stopped and goes on in the middle of it. */
+static void stopped(const char *name, long (*call)(void))
+{
+	pid_t target = getpid(), child = fork();
+	long got;
+
+	if (child == 0) {
+		usleep(20000);
+		kill(target, SIGSTOP);
+		usleep(20000);
+		kill(target, SIGCONT);
+		_exit(0);
+	}
+	for (int i = 0; i < 5; i++)
+		close(open("/dev/null", O_RDONLY)); /* an overflow is as near as it can be */
+	errno = 0;
+	got = call();
+	printf("%s %ld %d\n", name, got, got < 0 ? errno : 0);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+int main(void)
+{
+	if (pipe(nothing))
+		return 1;
+	polled = epoll_create1(0);
+	epoll_ctl(polled, EPOLL_CTL_ADD, nothing[0], &(struct epoll_event){.events = EPOLLIN});
+	stopped("nanosleep", sleeps);
+	stopped("clock_nanosleep", sleeps_by_clock);
+	stopped("poll", polls);
+	stopped("select", selects);
+	stopped("futex", waits_for_futex);
+	stopped("epoll_wait", waits_by_epoll);
+	return 0;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("event", ["syscalls:sys_enter_openat", "syscalls:sys_enter_close",
+                                   "kmem:kmem_cache_alloc", "page-faults/period=1/", "cpu-clock",
+                                   "cpu-time"])
+def test_stops__leave_calls_that_wait_as_without_us(tracing, pathprof, report, tmp_path, event):
+    """A stop and a continuation in the middle: poll(), select() and sleeps go on, epoll_wait() fails with EINTR.
+    So it is under what may signal; the entries of the calls themselves are refused, see below."""
+    (tmp_path / "stops.c").write_text(STOPS)
+    subprocess.run(["gcc", "-o", tmp_path / "stops", tmp_path / "stops.c"], check=True)
+    plain = subprocess.run([tmp_path / "stops"], capture_output=True, text=True, check=True).stdout
+    assert plain == (f"nanosleep 0 0\nclock_nanosleep 0 0\npoll 0 0\nselect 0 0\nfutex -1 {errno.ETIMEDOUT}\n"
+                     f"epoll_wait -1 {errno.EINTR}\n")
+    done = traced(tracing, pathprof, tmp_path / "r", event, [tmp_path / "stops"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == plain
+    if event.startswith("syscalls:"):
+        assert report(tmp_path / "r")["samples"] >= 30
+
+
 def test_tracepoint__one_that_the_signal_meets_does_not_keep_itself_going(tracing, pathprof, report,
                                                                           python, tmp_path):
     (tmp_path / "opens.py").write_text(OPENS)
@@ -284,17 +375,36 @@ def test_tracepoint__one_that_the_signal_meets_does_not_keep_itself_going(tracin
     assert report(tmp_path / "r")["events"][0]["period"] == 101
 
 
-@pytest.mark.parametrize("event, words", [
-    ("sched:sched_switch", "Cannot sample sched:sched_switch: it belongs to threads that wait or are "
-     "about to, which a signal would disturb; record with --wall to see waits"),
-    ("syscalls:sys_enter_poll", "Cannot sample syscalls:sys_enter_poll: the call waits"),
-    ("syscalls:sys_exit_read", "the call that ends may have waited"),
-    ("context-switches", "Cannot sample context-switches: it happens while a thread waits"),
-    ("cpu-migrations", "record with --wall to see waits")])
-def test_waiting__is_no_event_for_a_signal(pathprof, tmp_path, event, words):
-    done = pathprof("record", "-e", event, "--", "touch", "ran", cwd=tmp_path)
-    assert done.returncode == 2 and words in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "ran").exists()
+BELONGS = ("it belongs to threads that wait or are about to, which a signal would disturb; record with "
+           "--wall to see waits")
+CALL_WAITS = ("the call waits, and with a signal pending fails where a stop and a continuation would have "
+              "it go on; record with --wall to see waits")
+CALL_ENDS = ("the call that ends may have waited and have been broken off, which a signal would hide; "
+             "sample its sys_enter, or record with --wall to see waits")
+HAPPENS = ("it happens while a thread waits, and a signal to a waiting thread changes what its system call "
+           "returns; record with --wall to see waits")
+BY_NAME = "whether it belongs to waiting is known of a tracepoint by its name alone, GROUP:NAME"
+
+
+@pytest.mark.parametrize("event, cause", [
+    *[(name, BELONGS) for name in (
+        "sched:sched_switch", "sched:sched_waking", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
+        "timer:hrtimer_start", "lock:contention_begin", "irq:softirq_entry", "signal:signal_deliver")],
+    *[(f"syscalls:sys_enter_{call}", CALL_WAITS) for call in (
+        "nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait2", "futex",
+        "futex_wait", "pause", "rt_sigsuspend", "rt_sigtimedwait", "msgrcv", "semtimedop", "io_uring_enter")],
+    ("syscalls:sys_exit_read", CALL_ENDS), ("syscalls:sys_exit_openat:u", CALL_ENDS),
+    *[(name, HAPPENS) for name in ("context-switches", "cs", "context-switches:u", "cpu-migrations",
+                                   "migrations", "software/config=3/", "software/config=4/")],
+    ("tracepoint/config=320/", BY_NAME)])
+def test_waiting__is_no_event_for_a_signal(pathprof, tmp_path, event, cause):
+    """Neither unasked nor forced, nor beside others."""
+    for options in ["-e", event], ["-e", event, "--trigger=perf-sigtrap"], ["-e", f"cpu-time,{event}"], \
+            ["-e", event, "--inherit"], ["--wall", "-e", f"cpu-time,{event}"]:
+        done = pathprof("record", *options, "--", "touch", "ran", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (
+            2, f"pathprof record: Cannot sample {event.removesuffix(':u')}: {cause}\n")
+        assert not (tmp_path / "ran").exists()
 
 
 def test_tracepoint__without_tracefs_is_said_with_the_command_that_mounts_it(pathprof, tmp_path):

@@ -123,15 +123,15 @@ def test_refusal__events_for_other_processes_are_none(record, report, pathprof, 
     assert done.returncode == 125
     words = ("is forbidden; set kernel.yama.ptrace_scope to 1 or less (it is 2)" if scope else
              "is forbidden (EPERM), as container runtimes do by seccomp; allow the system call")
-    assert done.stderr == ("pathprof record: Cannot sample page-faults: an asynchronous signal needs pidfd_getfd, which "
-                           f"{words}\n")
+    assert done.stderr == ("pathprof record: Cannot sample page-faults: an asynchronous signal needs "
+                           f"pidfd_getfd, which {words}\n")
 
 
 @needs_seccomp
 def test_refusal__paranoid_3_is_said_with_the_level(record, report, pathprof, tmp_path):
     before = with_sysctls(tmp_path, perf_event_paranoid=3)
-    goes_on(record, report, "perf events are closed to this user; set kernel.perf_event_paranoid to 2 or less (it is 3)",
-            before, at=tmp_path, pathprof=pathprof, more={"preexec_fn": forbid(errno.EACCES)})
+    goes_on(record, report, "perf events are closed to this user; set kernel.perf_event_paranoid to 2 or less "
+            "(it is 3)", before, at=tmp_path, pathprof=pathprof, more={"preexec_fn": forbid(errno.EACCES)})
 
 
 NOT_DUMPABLE = """
@@ -198,8 +198,8 @@ SWITCH_RECORDS = {
                  "system call",
     errno.ENOSYS: "are refused: perf_event_open is forbidden (ENOSYS), as container runtimes do by seccomp; allow the "
                   "system call",
-    errno.EACCES: "are refused: kernel.perf_event_paranoid is above 2, or the program is another user's or not dumpable; "
-                  "root may",
+    errno.EACCES: "are refused: kernel.perf_event_paranoid is above 2, or the program is another user's or not "
+                  "dumpable; root may",
     errno.EMFILE: "need a file descriptor a CPU; raise the hard limit (ulimit -Hn)",
     errno.EIO: f"cannot be had: {os.strerror(5)}",
 }

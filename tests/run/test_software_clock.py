@@ -15,8 +15,9 @@ SIGSYS = 31
 WORK = ["/usr/bin/python3", "-S", "-c", "import threading\nwork = lambda: sum(range(2000000))\n"
         "thread = threading.Thread(target=work)\nthread.start(); work(); thread.join()"]
 NAMES = ["cpu-clock", "task-clock", "cpu-clock:u", "task-clock:u", "cpu-clock:k", "PERF_COUNT_SW_CPU_CLOCK",
-         "PERF_COUNT_SW_TASK_CLOCK", "perf::CPU-CLOCK", "perf::TASK-CLOCK:u", "software/config=0/", "software/config=1/",
-         "software/config=0/u", "software/config=0,period=1000000/", "cpu-clock/freq=500/", "task-clock/period=999983/u"]
+         "PERF_COUNT_SW_TASK_CLOCK", "perf::CPU-CLOCK", "perf::TASK-CLOCK:u", "software/config=0/",
+         "software/config=1/", "software/config=0/u", "software/config=0,period=1000000/", "cpu-clock/freq=500/",
+         "task-clock/period=999983/u"]
 ASYNC = "--trigger=perf-async"
 
 
