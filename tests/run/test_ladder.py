@@ -365,7 +365,7 @@ int main(void)
 
 @needs_compiler
 @pytest.mark.parametrize("event", ["syscalls:sys_enter_openat", "syscalls:sys_enter_close",
-                                   "kmem:kmem_cache_alloc", "page-faults/period=1/u", "cpu-clock:u",
+                                   "exceptions:page_fault_user", "page-faults/period=1/u", "cpu-clock:u",
                                    "cpu-time"])
 def test_stops__leave_calls_that_wait_as_without_us(tracing, pathprof, report, tmp_path, event):
     """A stop and a continuation in the middle: poll(), select() and sleeps go on, epoll_wait() fails with EINTR.
