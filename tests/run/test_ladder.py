@@ -291,16 +291,16 @@ STOPS = r"""
 #include <unistd.h>
 
 static int nothing[2], polled, word;
-static const struct timespec some = {.tv_nsec = 200000000};
+static const struct timespec some = {.tv_nsec = 500000000};
 
 static long sleeps(void) { return syscall(SYS_nanosleep, &some, NULL); }
 static long sleeps_by_clock(void) { return -clock_nanosleep(CLOCK_MONOTONIC, 0, &some, NULL); }
-static long polls(void) { struct pollfd one = {.fd = nothing[0], .events = POLLIN}; return poll(&one, 1, 200); }
+static long polls(void) { struct pollfd one = {.fd = nothing[0], .events = POLLIN}; return poll(&one, 1, 500); }
 static long waits_for_futex(void) { return syscall(SYS_futex, &word, FUTEX_WAIT, 0, &some, NULL, 0); }
-static long waits_by_epoll(void) { struct epoll_event one; return epoll_wait(polled, &one, 1, 200); }
+static long waits_by_epoll(void) { struct epoll_event one; return epoll_wait(polled, &one, 1, 500); }
 static long selects(void)
 {
-	struct timeval time = {.tv_usec = 90000};
+	struct timeval time = {.tv_usec = 500000};
 	fd_set set;
 
 	FD_ZERO(&set);
@@ -363,22 +363,31 @@ int main(void)
 """
 
 
+STOPPED = (f"nanosleep 0 0\nclock_nanosleep 0 0\npoll 0 0\nselect 0 0\nfutex -1 {errno.ETIMEDOUT}\n"
+           f"epoll_wait -1 {errno.EINTR}\n")
+
+
+@pytest.fixture(scope="module")
+def stops(tmp_path_factory):
+    """The program; what it prints without us is what the kernel's manual says."""
+    program = tmp_path_factory.mktemp("stops") / "stops"
+    program.with_suffix(".c").write_text(STOPS)
+    subprocess.run(["gcc", "-o", program, program.with_suffix(".c")], check=True)
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == STOPPED
+    return program
+
+
 @needs_compiler
 @pytest.mark.parametrize("event", ["syscalls:sys_enter_openat", "syscalls:sys_enter_close",
                                    "exceptions:page_fault_user", "page-faults/period=1/u", "cpu-clock:u",
                                    "cpu-time"])
-def test_stops__leave_calls_that_wait_as_without_us(tracing, pathprof, report, tmp_path, event):
+def test_stops__leave_calls_that_wait_as_without_us(tracing, pathprof, report, tmp_path, stops, event):
     """A stop and a continuation in the middle: poll(), select() and sleeps go on, epoll_wait() fails with EINTR.
     So it is under what may signal; the entries of the calls themselves are refused, see below. (Clocks and page faults
     of the kernel's side may come on the way into the wait: pathprof-record(1).)"""
-    (tmp_path / "stops.c").write_text(STOPS)
-    subprocess.run(["gcc", "-o", tmp_path / "stops", tmp_path / "stops.c"], check=True)
-    plain = subprocess.run([tmp_path / "stops"], capture_output=True, text=True, check=True).stdout
-    assert plain == (f"nanosleep 0 0\nclock_nanosleep 0 0\npoll 0 0\nselect 0 0\nfutex -1 {errno.ETIMEDOUT}\n"
-                     f"epoll_wait -1 {errno.EINTR}\n")
-    done = traced(tracing, pathprof, tmp_path / "r", event, [tmp_path / "stops"])
+    done = traced(tracing, pathprof, tmp_path / "r", event, [stops])
     assert done.returncode == 0, done.stderr
-    assert done.stdout == plain
+    assert done.stdout == STOPPED
     if event.startswith("syscalls:"):
         assert report(tmp_path / "r")["samples"] >= 30
 
