@@ -99,8 +99,17 @@ int perf_count(int fd, uint64_t *ret_count);
  */
 int perf_explain(int code, const char *event, struct errbuf *err);
 
+/**
+ * perf_explain_duplicate - the same of perf_probe_duplicate()
+ * Returns @code.
+ */
+int perf_explain_duplicate(int code, const char *event, struct errbuf *err);
+
 /** perf_paranoid - kernel.perf_event_paranoid; negative errno below -64 where it is not there */
 int perf_paranoid(void);
+
+/** perf_ptrace_scope - kernel.yama.ptrace_scope; 0 where it is not there */
+int perf_ptrace_scope(void);
 
 /**
  * perf_allowed_by - can @kind be sampled by this process, its overflows delivered that way?
@@ -118,10 +127,22 @@ enum perf_sigtrap {
 	PERF_SIGTRAP_KILLS_BLOCKED, /* this kernel kills where SIGTRAP is blocked */
 	PERF_SIGTRAP_NONE,	    /* the event cannot be opened */
 	PERF_SIGTRAP_SILENT,	    /* opened, but nothing was delivered */
+	PERF_SIGTRAP_OWN_ALONE,	    /* delivered, but nobody may open it for another process */
 };
 
-/** perf_probe_sigtrap - try it in a child process (about 1 ms). Never by kernel version. */
+/**
+ * perf_probe_sigtrap - try it in a child process (about 1 ms). Never by kernel version.
+ * And try to open such an event for that child: that takes more than opening one's own.
+ */
 enum perf_sigtrap perf_probe_sigtrap(void);
+
+/**
+ * perf_probe_duplicate - may a child take a duplicate of a descriptor of ours (pidfd_getfd)?
+ * The handler of PERF_BY_SIGNAL re-arms through one. Tried by a child, which is let as the recorder
+ * lets COMMAND. Returns 0 or a negative errno: -ENOSYS before Linux 5.6 or by seccomp, -EPERM by
+ * YAMA or seccomp.
+ */
+int perf_probe_duplicate(void);
 
 /**
  * perf_probe_calls - does an overflow at the entry of a system call leave the call alone?
