@@ -49,8 +49,10 @@ static uint64_t first_period(struct recorder *recorder, const struct event_choic
 	uint64_t first = 1 + draw(recorder, event->period);
 	uint64_t floor = event->period / FIRST_PERIOD_SHARE;
 
-	if (perf_is_clock(&event->perf) && floor < EVENT_CLOCK_MIN_NS)
-		floor = EVENT_CLOCK_MIN_NS;
+	if (perf_is_clock(&event->perf)) {
+		first += recorder->clock_start_ns; /* what comes before is not the program's */
+		floor = floor < EVENT_CLOCK_MIN_NS ? EVENT_CLOCK_MIN_NS : floor;
+	}
 	if (event->inherited || floor > event->period)
 		return event->period;
 	return first > floor ? first : floor;

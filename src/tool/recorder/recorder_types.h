@@ -188,6 +188,7 @@ struct recorder {
 	uint64_t random;	   /* state of the draw of first periods */
 	bool events_off;	   /* an exec has them disabled */
 	uint64_t seed;		   /* which it began with */
+	uint64_t clock_start_ns;   /* what a software clock counts before its thread goes on */
 	struct shared_events shared;
 	struct window window;
 	struct waits *waits; /* NULL: no --wall */
@@ -241,6 +242,9 @@ void arming_end_image(struct recorder *recorder); /* after all its slots were re
 void arming_window_begins(struct recorder *recorder);
 void arming_window_ends(struct recorder *recorder);
 void arming_count_living(struct recorder *recorder); /* add to the totals what the window holds */
+
+/* clock_start.c: half a millisecond, where there is such a clock; before anything runs */
+void clock_start_measure(struct recorder *recorder);
 
 /* counts.c: with the lock held */
 void counts_start(uint32_t event, uint64_t each, struct event_set *set);
