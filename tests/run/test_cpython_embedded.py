@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Python in a program of another's: loaded when it runs, or linked into it statically."""
 
+import json
 import os
 import re
 import shutil
@@ -50,13 +51,13 @@ def library_of(python):
     return None
 
 
-@pytest.fixture(scope="module")
-def embeds(tmp_path_factory):
+@pytest.fixture
+def embeds(python, tmp_path):
     if not shutil.which("cc"):
         pytest.skip("SKIPPED: no compiler")
-    program = tmp_path_factory.mktemp("embeds") / "embeds"
+    program = tmp_path / "embeds"
     subprocess.run(["cc", "-O1", "-Wall", "-Werror", ROOT / "tests" / "programs" / "embeds.c", "-o",
-                    program, "-ldl", "-lpthread"], check=True)
+                    program, "-ldl", "-lpthread", *python.linker()], check=True)
     return program
 
 
@@ -113,9 +114,13 @@ def test_embedded__loaded_for_itself_alone(python, embeds, record, report, where
     library, home = library_of(python)
     done, recording = record([embeds, library, SCRIPT, *where], "-e", "cpu-time",
                              env={**os.environ, "PYTHONHOME": home})
-    if "GLIBC_" in done.stderr:
-        pytest.skip(f"SKIPPED: {library} wants a newer libc")
     assert done.returncode == 0, done.stderr
+    assert "no Python interpreter" not in done.stderr
+    manifest = json.loads((recording / "manifest.json").read_text())
+    loaded, = manifest["interpreters"]
+    assert loaded["name"] == f"CPython {python.version}"
+    assert os.path.samefile(loaded["path"], library)
+    assert loaded["problem"] is None
     result = report(recording)
     shares = {row["name"]: row["total"] for row in result["functions"]}
     assert shares["outermost"] == shares["innermost"] + sum(

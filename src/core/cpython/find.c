@@ -340,12 +340,15 @@ static enum cpython_late_found look_in(struct cpython_late *late, uint64_t objec
 
 	if (rc == -ENOENT)
 		return CPYTHON_LATE_NONE;
+	late->object = object;
+	late->version = found.version;
 	if (rc)
 		return CPYTHON_LATE_UNREADABLE;
 	if (!has_begun(&found)) {
 		late->waits_for = object;
 		return CPYTHON_LATE_NONE;
 	}
+	late->runtime_bytes = (uint32_t)loaded_symbol_bytes(here, object, "_PyRuntime");
 	publish(cpython, &found);
 	return CPYTHON_LATE_READABLE;
 }
@@ -379,4 +382,9 @@ enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpyt
 	if (!found) /* else nobody looks again */
 		__atomic_store_n(&late->busy, 0, __ATOMIC_RELEASE);
 	return found;
+}
+
+void cpython_late_path(const struct cpython_late *late, char *to, size_t room)
+{
+	loaded_path(here, late->object, to, room);
 }
