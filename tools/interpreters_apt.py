@@ -100,8 +100,13 @@ class Suite:
                 command(["dpkg-deb", "-x", str(package), str(root)], 120)
         shutil.rmtree(archives)
 
-    def source(self, package, directory):
-        """Download the original archive of a source package; its path below @directory."""
+    def _versions(self, package):
+        """The versions of a source package that the index lists, newest first as apt has them."""
+        listing = command(["apt-cache", "showsrc", "--only-source", package], SECONDS,
+                          env=os.environ | {"APT_CONFIG": str(self.settings), "LC_ALL": "C"})
+        return re.findall(r"^Version: (\S+)$", listing, re.MULTILINE)[::-1]
+
+    def _source(self, package, directory):
         listing = self._apt("-qq", "--print-uris", "--tar-only", "--only-source", "source", package)
         names = [line.split()[1] for line in listing.splitlines() if ".orig.tar" in line]
         if not names:
@@ -110,3 +115,15 @@ class Suite:
             self._apt("-qq", "--tar-only", "--download-only", "--only-source", "source", package,
                       cwd=directory)
         return directory / names[0]
+
+    def source(self, package, directory):
+        """Download the original archive of a source package; its path below @directory.
+
+        A mirror may lack the newest one for a while, or have it no more: then an older one."""
+        failures = []
+        for version in self._versions(package):
+            try:
+                return self._source(f"{package}={version}", directory)
+            except Unavailable as why:
+                failures.append(str(why))
+        raise Unavailable("; ".join(failures) or f"{self.name} has no source package {package}")

@@ -105,7 +105,7 @@ def test_identity__is_equal_exactly_when_the_content_is(python):
     facts = run(python, "identities")["facts"]
     assert facts["wrong"] == 0
     assert facts["identities"] == 40_000
-    assert facts["addresses"] < 50_000  # addresses do come back
+    assert facts["addresses"] < 90_000  # of 100,000: addresses do come back, some much later
     assert facts["pairs"] == facts["similar_identities"] == facts["similar_contents"] == 100
 
 

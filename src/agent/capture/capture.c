@@ -29,11 +29,17 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* For stacks that are read from outside. Where its lock lies is not known of one found so late. */
-static void tell_interpreter(struct capture *capture)
+/* For the manifest, and for stacks that are read from outside. */
+static void tell_interpreter(struct capture *capture, enum memory_late late)
 {
 	struct memory_interpreter *told = &capture->memory.header->interpreter;
 
+	told->late_version = capture->late.version;
+	cpython_late_path(&capture->late, told->late_path, sizeof(told->late_path));
+	atomic_store_explicit(&told->late, late, memory_order_release);
+	if (late != MEMORY_LATE_READ)
+		return;
+	told->runtime_bytes = capture->late.runtime_bytes;
 	memcpy(told->cpython, &capture->cpython, sizeof(capture->cpython));
 	atomic_store_explicit(&told->known, 1, memory_order_release);
 }
@@ -47,9 +53,10 @@ static bool has_interpreter(struct capture *capture, const struct tick *tick)
 		return false;
 	switch (cpython_late_look(&capture->late, &capture->cpython)) {
 	case CPYTHON_LATE_READABLE:
-		tell_interpreter(capture);
+		tell_interpreter(capture, MEMORY_LATE_READ);
 		return true;
 	case CPYTHON_LATE_UNREADABLE:
+		tell_interpreter(capture, MEMORY_LATE_UNREADABLE);
 		capture->no_interpreter = 1;
 		return false;
 	default:

@@ -40,12 +40,14 @@ static void test_capture__no_interpreter(void **state)
 static void test_capture__an_interpreter_that_is_loaded_later(void **state)
 {
 	struct tick blocked = {.time_ns = 50, .count = 1, .faults_blocked = true};
+	struct memory_interpreter *told = &capture.memory.header->interpreter;
 
 	(void)state;
 	call(1, 1);
 	capture.cpython.layout = 0;
 	fake.late_found = CPYTHON_LATE_NONE;
 	assert_int_equal(tick(), 0);
+	assert_int_equal(atomic_load(&told->late), MEMORY_LATE_NONE);
 	assert_int_equal(fake.late_looks, 1);
 	fake.late_found = CPYTHON_LATE_READABLE;
 	capture_tick(&capture, slot, &blocked); /* a load that faults would kill */
@@ -54,9 +56,13 @@ static void test_capture__an_interpreter_that_is_loaded_later(void **state)
 	assert_int_not_equal(tick(), 0);
 	assert_int_not_equal(tick(), 0);
 	assert_int_equal(fake.late_looks, 2);
+	assert_int_equal(atomic_load(&told->late), MEMORY_LATE_READ);
+	assert_int_equal(atomic_load(&told->known), 1);
+	assert_string_equal(told->late_path, "libfake.so");
 	capture.cpython.layout = 0;
 	fake.late_found = CPYTHON_LATE_UNREADABLE;
 	assert_int_equal(tick(), 0);
+	assert_int_equal(atomic_load(&told->late), MEMORY_LATE_UNREADABLE);
 	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_NO_INTERPRETER]), 1);
 }
 

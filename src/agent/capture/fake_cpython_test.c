@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/capture/fake_cpython_test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 __thread struct fake_cpython fake;
@@ -12,6 +13,12 @@ uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool 
 	fake.tid = tid;
 	*ret_holds_lock = fake.holds_lock;
 	return fake.thread_state;
+}
+
+void cpython_late_path(const struct cpython_late *late, char *to, size_t room)
+{
+	(void)late;
+	snprintf(to, room, "libfake.so");
 }
 
 enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpython *cpython)

@@ -86,6 +86,11 @@ struct cpython_late {
 	uint64_t seen;	    /* the last object that was looked at */
 	uint64_t waits_for; /* holds an interpreter that has not begun; 0: none */
 	uint32_t busy;
+
+	/* What was found, readable or not. */
+	uint32_t version;	/* as Py_Version; 0: older than 3.11 */
+	uint32_t runtime_bytes; /* as cpython_runtime_bytes() has it */
+	uint64_t object;	/* the loader's, that holds it */
 };
 
 enum cpython_late_found {
@@ -106,6 +111,12 @@ void cpython_late_begin(struct cpython_late *late);
  * Signal-safe, from any thread.
  */
 enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpython *cpython);
+
+/**
+ * cpython_late_path - the path of the library that holds what cpython_late_look() found
+ * Cut to @room bytes with its NUL; empty where it cannot be read. Signal-safe.
+ */
+void cpython_late_path(const struct cpython_late *late, char *to, size_t room);
 
 /**
  * cpython_runtime_bytes - size of the interpreter's state, from the symbol at its runtime's address

@@ -6,6 +6,9 @@
  * checks are of what stands in its data from the start: the version, the sizes of the types that
  * the walk reads, and from 3.13 on the offsets that the interpreter itself states. A build with
  * other structures (Py_TRACE_REFS) has other sizes.
+ *
+ * An interpreter that is linked into the program statically may have no dynamic symbols: then the
+ * program's file is looked into (hidden.h).
  */
 #include "core/cpython/cpython.h"
 
@@ -13,12 +16,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/cpython/hidden.h"
 #include "core/cpython/layouts.h"
 #include "core/cpython/loaded.h"
 #include "core/cpython/thread_local.h"
 #include "core/cpython/walk_room.h"
 
 #define FIRST_FINAL_RELEASE	    0xf0       /* Py_Version of X.Y.0 final, lower half */
+#define MICRO_RELEASE		    0xff00     /* the bits of it */
 #define DEBUG_OFFSETS_SINCE	    0x030d0000 /* 3.13 */
 #define DEBUG_OFFSETS_COOKIE	    "xdebugpy" /* its first 8 bytes, at _PyRuntime; version; then: */
 #define DEBUG_OFFSETS_FREE_THREADED 16	       /* a word, 0 or 1 */
@@ -27,10 +32,20 @@ static const struct reader here = {.kind = READER_DIRECT};
 
 #define OBJECTS_A_LOOK 16 /* of the loader's list, each some 100 loads: 20 us at most */
 
-/* @object: the loader's, or 0 for all that were loaded globally, which is not signal-safe. */
-static uint64_t symbol(uint64_t object, const char *name)
+/* Where symbols are looked up. */
+struct place {
+	uint64_t object;	     /* of the loader; 0: all that were loaded globally, or: */
+	const struct hidden *hidden; /* the program's file; neither is signal-safe */
+};
+
+static uint64_t symbol(const struct place *place, const char *name)
 {
-	return object ? loaded_symbol(here, object, name) : (uintptr_t)dlsym(RTLD_DEFAULT, name);
+	uint64_t bytes;
+
+	if (place->hidden)
+		return hidden_symbol(place->hidden, name, &bytes);
+	return place->object ? loaded_symbol(here, place->object, name)
+			     : (uintptr_t)dlsym(RTLD_DEFAULT, name);
 }
 
 /* Does this interpreter say where its fields are? And is it free-threaded? */
@@ -145,7 +160,22 @@ static bool structures_are(const struct cpython *found, const struct cpython_lay
 	       runtime_is(layout, found->runtime) && offsets_are(layout, found->runtime);
 }
 
-static int check(struct cpython *found, struct errbuf *err)
+/* Of a program that is stripped: its types are known by their names and sizes. */
+static void find_types(struct cpython *found, const struct hidden *hidden,
+		       const struct cpython_layout *layout)
+{
+	const uint16_t at = layout->type_basic_size;
+
+	found->code_type =
+		hidden_type_find(hidden, &(struct hidden_type){"code", layout->code_basic_size,
+							       CODE_UNIT_BYTES, at});
+	found->string_type = hidden_type_find(
+		hidden, &(struct hidden_type){"str", layout->string_basic_size, 0, at});
+	found->bytes_type = hidden_type_find(
+		hidden, &(struct hidden_type){"bytes", layout->bytes_basic_size, 1, at});
+}
+
+static int check(struct cpython *found, const struct place *place, struct errbuf *err)
 {
 	unsigned int major = found->version >> 24, minor = found->version >> 16 & 0xff;
 	unsigned int micro = found->version >> 8 & 0xff;
@@ -157,6 +187,8 @@ static int check(struct cpython *found, struct errbuf *err)
 				  "The frames of CPython %u.%u.%u%s cannot be read: only final "
 				  "releases of 3.11 to 3.15 can",
 				  major, minor, micro, free_threaded ? " (free-threaded)" : "");
+	if (place->hidden && !found->code_type)
+		find_types(found, place->hidden, cpython_layout_at(layout));
 	if (!states || !structures_are(found, cpython_layout_at(layout)))
 		return errbuf_set(err, -ENOTSUP,
 				  "The frames of this CPython %u.%u.%u cannot be read: its "
@@ -167,45 +199,111 @@ static int check(struct cpython *found, struct errbuf *err)
 }
 
 /* What is not found here is searched at every tick (thread_state.c). */
-static void find_variables(struct cpython *found, uint64_t object)
+static void find_variables(struct cpython *found, const struct place *place)
 {
-	uint64_t current = symbol(object, "PyThreadState_GetUnchecked"); /* new in 3.13 */
-	uint64_t last = symbol(object, "PyGILState_GetThisThreadState");
+	uint64_t current = symbol(place, "PyThreadState_GetUnchecked"); /* new in 3.13 */
+	uint64_t last = symbol(place, "PyGILState_GetThisThreadState");
 
 	if (!current)
-		current = symbol(object, "_PyThreadState_UncheckedGet");
+		current = symbol(place, "_PyThreadState_UncheckedGet");
 	if (current)
 		thread_local_decode(here, current, &found->current_state);
 	if (last && !cpython_layout_at(found->layout)->runtime_key)
 		thread_local_decode(here, last, &found->last_state);
 }
 
-static int find_in(uint64_t object, struct cpython *ret_cpython, struct errbuf *err)
+/* The version as the interpreter's own state has it from 3.13 on. */
+static bool stated_version(uint64_t runtime, uint32_t *ret_version)
 {
-	uint64_t version = symbol(object, "Py_Version"); /* new in 3.11 */
+	uint64_t cookie;
+
+	return load_u64(here, runtime, &cookie) &&
+	       !memcmp(&cookie, DEBUG_OFFSETS_COOKIE, sizeof(cookie)) &&
+	       load_u32(here, runtime + sizeof(cookie), ret_version);
+}
+
+/* Before 3.13, of a program that is stripped: the constant Py_Version. That it is, and no number
+ * that looks so, is known when the types have the version's sizes. */
+static bool constant_version(const struct hidden *hidden, uint32_t *ret_version)
+{
+	unsigned int found = 0;
+	uint64_t word;
+
+	for (uint32_t i = CPYTHON_LAYOUT_NONE + 1; i < NR_CPYTHON_LAYOUTS; i++) {
+		uint64_t version = cpython_layout_at(i)->version;
+
+		if (version >= DEBUG_OFFSETS_SINCE >> 16 ||
+		    !hidden_constant(hidden, version << 16 | FIRST_FINAL_RELEASE, MICRO_RELEASE,
+				     &word))
+			continue;
+		*ret_version = (uint32_t)word;
+		found++;
+	}
+	return found == 1;
+}
+
+static bool find_version(const struct place *place, struct cpython *found)
+{
+	uint64_t version = symbol(place, "Py_Version"); /* new in 3.11; unsigned long */
+
+	if (version)
+		return load_u32(here, version, &found->version);
+	return place->hidden && (stated_version(found->runtime, &found->version) ||
+				 constant_version(place->hidden, &found->version));
+}
+
+static int too_old(struct errbuf *err)
+{
+	return errbuf_set(err, -ENOTSUP,
+			  "The frames of this CPython cannot be read: it is older than 3.11");
+}
+
+static int find_in(const struct place *place, struct cpython *ret_cpython, struct errbuf *err)
+{
 	int rc;
 
 	memset(ret_cpython, 0, sizeof(*ret_cpython));
-	ret_cpython->runtime = symbol(object, "_PyRuntime");
-	if (!ret_cpython->runtime && !symbol(object, "Py_IsInitialized"))
+	ret_cpython->runtime = symbol(place, "_PyRuntime");
+	if (!ret_cpython->runtime && place->hidden)
+		ret_cpython->runtime = place->hidden->runtime;
+	if (!ret_cpython->runtime && !symbol(place, "Py_IsInitialized"))
 		return errbuf_set(err, -ENOENT, "There is no CPython in this process");
-	if (!ret_cpython->runtime || !version ||
-	    !load_u32(here, version, &ret_cpython->version /* unsigned long, little endian */))
-		return errbuf_set(err, -ENOTSUP,
-				  "The frames of this CPython cannot be read: it is older than "
-				  "3.11");
-	ret_cpython->code_type = symbol(object, "PyCode_Type");
-	ret_cpython->string_type = symbol(object, "PyUnicode_Type");
-	ret_cpython->bytes_type = symbol(object, "PyBytes_Type");
-	rc = check(ret_cpython, err);
+	if (!ret_cpython->runtime || !find_version(place, ret_cpython))
+		return too_old(err);
+	ret_cpython->code_type = symbol(place, "PyCode_Type");
+	ret_cpython->string_type = symbol(place, "PyUnicode_Type");
+	ret_cpython->bytes_type = symbol(place, "PyBytes_Type");
+	rc = check(ret_cpython, place, err);
 	if (!rc && !cpython_layout_at(ret_cpython->layout)->runtime_current_state)
-		find_variables(ret_cpython, object);
+		find_variables(ret_cpython, place);
+	return rc;
+}
+
+static int find_hidden(struct cpython *ret_cpython, struct errbuf *err)
+{
+	struct hidden hidden;
+	int rc;
+
+	if (!hidden_open(&hidden))
+		return errbuf_set(err, -ENOENT, "There is no CPython in this process");
+	rc = find_in(&(struct place){.hidden = &hidden}, ret_cpython, err);
+	if (rc == -ENOTSUP && !hidden.symbols)
+		rc = errbuf_set(
+			err, -ENOTSUP,
+			"The CPython that is linked into this program is stripped, and not a known "
+			"one: link it with -rdynamic");
+	hidden_close(&hidden);
 	return rc;
 }
 
 int cpython_find(struct cpython *ret_cpython, struct errbuf *err)
 {
-	return find_in(0, ret_cpython, err);
+	int exported = find_in(&(struct place){0}, ret_cpython, err), hidden;
+
+	if (!exported || ret_cpython->runtime)
+		return exported;
+	hidden = find_hidden(ret_cpython, err);
+	return hidden == -ENOENT && exported == -ENOTSUP ? too_old(err) : hidden;
 }
 
 void cpython_late_begin(struct cpython_late *late)
@@ -238,16 +336,19 @@ static enum cpython_late_found look_in(struct cpython_late *late, uint64_t objec
 				       struct cpython *cpython)
 {
 	struct cpython found;
-	int rc = find_in(object, &found, NULL);
+	int rc = find_in(&(struct place){.object = object}, &found, NULL);
 
 	if (rc == -ENOENT)
 		return CPYTHON_LATE_NONE;
+	late->object = object;
+	late->version = found.version;
 	if (rc)
 		return CPYTHON_LATE_UNREADABLE;
 	if (!has_begun(&found)) {
 		late->waits_for = object;
 		return CPYTHON_LATE_NONE;
 	}
+	late->runtime_bytes = (uint32_t)loaded_symbol_bytes(here, object, "_PyRuntime");
 	publish(cpython, &found);
 	return CPYTHON_LATE_READABLE;
 }
@@ -281,4 +382,9 @@ enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpyt
 	if (!found) /* else nobody looks again */
 		__atomic_store_n(&late->busy, 0, __ATOMIC_RELEASE);
 	return found;
+}
+
+void cpython_late_path(const struct cpython_late *late, char *to, size_t room)
+{
+	loaded_path(here, late->object, to, room);
 }

@@ -80,16 +80,15 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/* The address of the symbol if it has this name and is defined. */
+/* Where the table has the symbol, if it has this name and is defined. */
 static uint64_t symbol_if(struct reader reader, const struct tables *tables, uint64_t index,
 			  const char *name)
 {
-	uint64_t at = tables->symbols + index * sizeof(ElfW(Sym)), value;
+	uint64_t at = tables->symbols + index * sizeof(ElfW(Sym));
 	uint32_t name_at, info_and_section;
 
 	if (!load_u32(reader, at + offsetof(ElfW(Sym), st_name), &name_at) ||
 	    !load_u32(reader, at + offsetof(ElfW(Sym), st_info), &info_and_section) ||
-	    !load_u64(reader, at + offsetof(ElfW(Sym), st_value), &value) ||
 	    info_and_section >> 16 == SHN_UNDEF)
 		return 0;
 	for (unsigned int i = 0; i < NAME_MAX_BYTES; i++) {
@@ -99,7 +98,7 @@ static uint64_t symbol_if(struct reader reader, const struct tables *tables, uin
 		    byte != (uint8_t)name[i])
 			return 0;
 		if (!byte)
-			return tables->base + value;
+			return at;
 	}
 	return 0;
 }
@@ -125,17 +124,16 @@ static bool may_be_there(struct reader reader, uint64_t bloom, const struct buck
 	       word >> hash % 64 & word >> (hash >> (buckets->bloom_shift & 31)) % 64 & 1;
 }
 
-uint64_t loaded_symbol(struct reader reader, uint64_t object, const char *name)
+static uint64_t find(struct reader reader, const struct tables *tables, const char *name)
 {
 	uint32_t hash = hash_of(name), symbol, chained;
 	struct buckets buckets;
-	struct tables tables;
 	uint64_t first_bucket, chains, found;
 
-	if (!read_tables(reader, object, &tables) || !read_buckets(reader, tables.hash, &buckets) ||
-	    !may_be_there(reader, tables.hash + 16, &buckets, hash))
+	if (!read_buckets(reader, tables->hash, &buckets) ||
+	    !may_be_there(reader, tables->hash + 16, &buckets, hash))
 		return 0;
-	first_bucket = tables.hash + 16 + (uint64_t)buckets.nr_bloom * 8;
+	first_bucket = tables->hash + 16 + (uint64_t)buckets.nr_bloom * 8;
 	chains = first_bucket + (uint64_t)buckets.nr * 4;
 	if (!load_u32(reader, first_bucket + (uint64_t)(hash % buckets.nr) * 4, &symbol) ||
 	    symbol < buckets.first_symbol)
@@ -144,9 +142,44 @@ uint64_t loaded_symbol(struct reader reader, uint64_t object, const char *name)
 		if (!load_u32(reader, chains + (uint64_t)(symbol - buckets.first_symbol) * 4,
 			      &chained))
 			return 0;
-		found = (chained | 1) == (hash | 1) ? symbol_if(reader, &tables, symbol, name) : 0;
+		found = (chained | 1) == (hash | 1) ? symbol_if(reader, tables, symbol, name) : 0;
 		if (found || chained & 1)
 			return found;
 	}
 	return 0;
+}
+
+uint64_t loaded_symbol(struct reader reader, uint64_t object, const char *name)
+{
+	struct tables tables;
+	uint64_t at, value;
+
+	if (!read_tables(reader, object, &tables))
+		return 0;
+	at = find(reader, &tables, name);
+	return at && load_u64(reader, at + offsetof(ElfW(Sym), st_value), &value)
+		       ? tables.base + value
+		       : 0;
+}
+
+uint64_t loaded_symbol_bytes(struct reader reader, uint64_t object, const char *name)
+{
+	struct tables tables;
+	uint64_t at, bytes;
+
+	if (!read_tables(reader, object, &tables))
+		return 0;
+	at = find(reader, &tables, name);
+	return at && load_u64(reader, at + offsetof(ElfW(Sym), st_size), &bytes) ? bytes : 0;
+}
+
+void loaded_path(struct reader reader, uint64_t object, char *to, size_t room)
+{
+	uint64_t name;
+	size_t i = 0;
+
+	if (load_u64(reader, object + offsetof(struct link_map, l_name), &name))
+		while (i + 1 < room && load_u8(reader, name + i, (uint8_t *)&to[i]) && to[i])
+			i++;
+	to[i] = 0;
 }

@@ -15,6 +15,15 @@
  */
 uint64_t loaded_symbol(struct reader reader, uint64_t object, const char *name);
 
+/** loaded_symbol_bytes - the size that the object states of the symbol; 0: none, or no symbol */
+uint64_t loaded_symbol_bytes(struct reader reader, uint64_t object, const char *name);
+
+/**
+ * loaded_path - copy the path of an object's file, cut to @room bytes with its NUL
+ * Empty for the program itself, or where it cannot be read. Signal-safe.
+ */
+void loaded_path(struct reader reader, uint64_t object, char *to, size_t room);
+
 /** loaded_first - the first object of the loader's list; 0: none. Signal-safe. */
 uint64_t loaded_first(struct reader reader, uint64_t r_debug);
 

@@ -25,7 +25,9 @@
  *     instructions in the builds looked at). What they hold is rubbish or an evaluation loop that
  *     ended. The loop's own frame must stand on the frame at which the cframe before stands, and
  *     the frame that entered, if it is the leaf and has begun, must run (the stack top that it
- * saved is negative) or be the newest in memory. One that returned has saved it, and is not.
+ *     saved is negative) or be the newest in memory. One that returned has saved it, and is not.
+ *     One whose callee has returned has saved it too, while the callee's variables are given back,
+ *     which takes long: the callee is the newest in memory then (walk_312_ended_call()).
  *   - 3.13 on: a new frame is linked with the store that makes it current, as the last thing.
  *   - A called frame may be current before its previous is written. It must then stand where the
  *     caller's memory ends, or at the start of a chunk.
@@ -178,9 +180,37 @@ WALK_INLINE bool walk_312_end(struct reader reader, const struct cpython_layout 
 	return true;
 }
 
+/* Where the memory of a frame that is owned by its thread ends. */
+WALK_INLINE bool walk_312_thread_end(struct reader reader, const struct cpython_layout *layout,
+				     uint64_t frame, uint64_t *ret_end)
+{
+	uint64_t code;
+	uint8_t owner;
+
+	return load_u8(reader, frame + layout->frame_owner, &owner) && owner == OWNER_THREAD &&
+	       load_u64(reader, frame + layout->frame_code, &code) &&
+	       walk_312_end(reader, layout, frame, code, ret_end);
+}
+
+/*
+ * Does the frame at @called, the newest in memory, give its variables back, and to the leaf, which
+ * called it? The leaf must stand right on the frame from which its loop was entered: what ended
+ * there before, and is linked once more by rubbish, was overwritten by the frame that enters now.
+ */
+WALK_INLINE bool walk_312_ended_call(struct reader reader, const struct cpython_layout *layout,
+				     const struct walk_room *room, uint64_t leaf, uint64_t called,
+				     uint64_t top)
+{
+	uint64_t previous, end;
+
+	return load_u64(reader, called + layout->frame_previous, &previous) && previous == leaf &&
+	       walk_312_thread_end(reader, layout, called, &end) && end == top &&
+	       walk_312_thread_end(reader, layout, room->before, &end) && end == leaf;
+}
+
 /* Does the leaf, which entered its evaluation loop and has begun, run? */
 WALK_INLINE bool walk_312_runs(struct reader reader, const struct cpython_layout *layout,
-			       uint64_t state, uint64_t leaf, uint64_t code)
+			       uint64_t state, const struct walk_room *room, uint64_t leaf)
 {
 	uint32_t stack_top;
 	uint64_t top, end;
@@ -190,7 +220,8 @@ WALK_INLINE bool walk_312_runs(struct reader reader, const struct cpython_layout
 	if ((int32_t)stack_top < 0)
 		return true;
 	return load_u64(reader, state + layout->state_top, &top) &&
-	       walk_312_end(reader, layout, leaf, code, &end) && end == top;
+	       walk_312_end(reader, layout, leaf, room->frames[0].code_address, &end) &&
+	       (end == top || walk_312_ended_call(reader, layout, room, leaf, end, top));
 }
 
 /* Are the two leafmost frames linked in whole? Their code objects are not yet checked. */
@@ -203,8 +234,7 @@ WALK_INLINE bool walk_312_is_linked(struct reader reader, const struct cpython_l
 	if (!ends->leaf || ends->leaf_owner != OWNER_THREAD)
 		return true;
 	if (layout->frame_stack_top && ends->leaf_entered && room->frames[0].position)
-		return walk_312_runs(reader, layout, state, ends->leaf,
-				     room->frames[0].code_address);
+		return walk_312_runs(reader, layout, state, room, ends->leaf);
 	if (!ends->caller || ends->caller_owner != OWNER_THREAD)
 		return true;
 	return walk_312_end(reader, layout, ends->caller, room->frames[1].code_address, &end) &&

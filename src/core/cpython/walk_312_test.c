@@ -243,6 +243,31 @@ static void test_walk__frames_of_an_ended_loop_are_not_taken(void **state)
 	end();
 }
 
+static void test_walk__a_caller_is_taken_while_what_it_called_is_cleared(void **state)
+{
+	uint64_t code, caller, leaf, called;
+
+	(void)state;
+	begin(CPYTHON_LAYOUT_312);
+	code = make_code(0);
+	caller = push(code, 4, loop(0));
+	leaf = push(code, 5, loop(caller)); /* it is current again; its stack top is saved still */
+	world_put_u32(leaf + layout->frame_stack_top, 1);
+	called = push(code, 9, leaf);
+	assert_walk(make_state(leaf, caller), 2, CPYTHON_END_ROOT);
+	put_u8(called + layout->frame_owner, GENERATOR);
+	assert_walk(make_state(leaf, caller), 0, CPYTHON_END_UNREADABLE);
+	fill_frame(called, code, 9, THREAD, caller); /* that was called by another */
+	assert_walk(make_state(leaf, caller), 0, CPYTHON_END_UNREADABLE);
+	fill_frame(called, code, 9, THREAD, leaf);
+	memory_end += 8; /* it is not the newest in memory */
+	assert_walk(make_state(leaf, caller), 0, CPYTHON_END_UNREADABLE);
+	memory_end -= 8;
+	put_u8(caller + layout->frame_owner, GENERATOR); /* the leaf does not stand on it */
+	assert_walk(make_state(leaf, caller), 0, CPYTHON_END_UNREADABLE);
+	end();
+}
+
 static void test_walk__instructions_of_a_threads_own_copy(void **state)
 {
 	uint64_t code, copy, copies, leaf;
@@ -341,6 +366,7 @@ int main(void)
 		TEST(test_walk__ends_at_what_is_no_frame),
 		TEST(test_walk__a_frame_that_does_not_stand_on_its_caller_is_none),
 		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
+		TEST(test_walk__a_caller_is_taken_while_what_it_called_is_cleared),
 		TEST(test_walk__instructions_of_a_threads_own_copy),
 		TEST(test_thread_state__is_searched_where_the_variables_are_unknown),
 	};

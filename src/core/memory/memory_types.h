@@ -43,6 +43,7 @@
 #define WALK_MEMO_ENTRIES 64 /* code objects remembered within one walk */
 
 #define MEMORY_CPYTHON_BYTES 256
+#define MEMORY_PATH_BYTES    256
 
 /* Bounds of the regions; the recorder chooses them from --memory. */
 struct memory_sizes {
@@ -74,6 +75,17 @@ struct memory_interpreter {
 	uint32_t runtime_bytes; /* size of the interpreter's state at its runtime's address */
 	_Alignas(8) uint8_t cpython[MEMORY_CPYTHON_BYTES]; /* a struct cpython, without pointers of
 							    * the agent's own: core/cpython */
+
+	/* One that was loaded after the start: hello told of none. */
+	_Atomic uint32_t late; /* enum memory_late; the rest is valid if it is not NONE */
+	uint32_t late_version; /* as Py_Version; 0: not known */
+	char late_path[MEMORY_PATH_BYTES];
+};
+
+enum memory_late {
+	MEMORY_LATE_NONE = 0,
+	MEMORY_LATE_READ,
+	MEMORY_LATE_UNREADABLE,
 };
 
 struct memory_header {

@@ -112,12 +112,13 @@ static bool hello_is_ours(const struct recorder *recorder, const struct handshak
 	       difference == 0;
 }
 
-static void keep_interpreter(struct recorder *recorder, const struct handshake_hello *hello)
+/* @problem: NULL: its stacks are recorded. */
+static void keep_interpreter(struct recorder *recorder, uint32_t version, const char *path,
+			     const char *problem)
 {
 	struct interpreter *it = &recorder->interpreters[recorder->nr_interpreters];
-	uint32_t version = hello->interpreter_version;
 
-	if (hello->interpreter == INTERPRETER_NONE || recorder->nr_interpreters == INTERPRETERS_MAX)
+	if (recorder->nr_interpreters == INTERPRETERS_MAX)
 		return;
 	recorder->nr_interpreters++;
 	it->pid = (uint32_t)recorder->root_pid;
@@ -126,23 +127,47 @@ static void keep_interpreter(struct recorder *recorder, const struct handshake_h
 			 version >> 16 & 255, version >> 8 & 255);
 	else /* it is older than the symbol that tells */
 		snprintf(it->name, sizeof(it->name), "CPython");
-	snprintf(it->path, sizeof(it->path), "%.*s", (int)sizeof(hello->path) - 1, hello->path);
-	if (hello->interpreter != INTERPRETER_UNREADABLE)
+	snprintf(it->path, sizeof(it->path), "%s", path);
+	if (!problem)
 		return;
-	snprintf(it->problem, sizeof(it->problem), "%.*s", (int)sizeof(hello->reason) - 1,
-		 hello->reason[0] ? hello->reason : "its layout is not known");
+	snprintf(it->problem, sizeof(it->problem), "%s",
+		 problem[0] ? problem : "its layout is not known");
 	note(recorder, "The stacks of the interpreter %s are not recorded: %s", it->path,
 	     it->problem);
 }
 
+static void hear_interpreter(struct recorder *recorder, struct handshake_hello *hello)
+{
+	hello->path[sizeof(hello->path) - 1] = 0;
+	hello->reason[sizeof(hello->reason) - 1] = 0;
+	if (hello->interpreter != INTERPRETER_NONE)
+		keep_interpreter(recorder, hello->interpreter_version, hello->path,
+				 hello->interpreter == INTERPRETER_UNREADABLE ? hello->reason
+									      : NULL);
+}
+
+void meet_late_interpreter(struct recorder *recorder)
+{
+	struct memory_interpreter *told = &recorder->memory.header->interpreter;
+	uint32_t late = atomic_exchange(&told->late, MEMORY_LATE_NONE);
+	char path[MEMORY_PATH_BYTES];
+
+	if (late == MEMORY_LATE_NONE)
+		return;
+	snprintf(path, sizeof(path), "%.*s", (int)sizeof(path) - 1, told->late_path);
+	keep_interpreter(recorder, told->late_version, path,
+			 late == MEMORY_LATE_UNREADABLE ? "" : NULL);
+}
+
 /* COMMAND's process, in a new image. */
-static void welcome(struct recorder *recorder, const struct handshake_hello *hello)
+static void welcome(struct recorder *recorder, struct handshake_hello *hello)
 {
 	pthread_mutex_lock(&recorder->lock);
 	if (recorder->agent_came)
 		drain_end_image(recorder, now_ns());
+	meet_late_interpreter(recorder); /* of the image before */
 	recorder->agent_came = true;
-	keep_interpreter(recorder, hello);
+	hear_interpreter(recorder, hello);
 	waits_start(recorder);
 	pthread_mutex_unlock(&recorder->lock);
 }

@@ -258,6 +258,7 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	drain_end_image(recorder, recorder->end_ns);
 	*ret_unseen_cpu_ns = threads_finish(recorder);
 	window_settle(recorder);
+	meet_late_interpreter(recorder);
 	note_what_is_missing(recorder);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);

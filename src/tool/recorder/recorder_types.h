@@ -229,6 +229,7 @@ int launch_wait(struct recorder *recorder, struct errbuf *err);
 int meet_listen(struct recorder *recorder, struct errbuf *err);
 void meet_accept(struct recorder *recorder, int listen_fd);
 void meet_hear(struct recorder *recorder, unsigned int meeting);
+void meet_late_interpreter(struct recorder *recorder); /* keep what an agent found later */
 void meet_close(struct recorder *recorder);
 
 /* service.c */

@@ -73,6 +73,7 @@ void window_end(struct recorder *recorder)
 	recorder->window.ended = true;
 	atomic_store(&recorder->memory.header->recording, 0);
 	threads_list_root(recorder);
+	meet_late_interpreter(recorder);
 	waits_finish(recorder);
 	drain_flush(recorder);
 	drain_flush(recorder); /* what a thread wrote that filled a packet during the first */
