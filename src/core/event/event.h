@@ -93,6 +93,7 @@ enum wait_kind {
 	WAIT_OTHER = 1,	   /* in a system call or a page fault: sleep, lock, file, socket, child */
 	WAIT_LOCK = 2,	   /* for the interpreter lock */
 	WAIT_RUNNABLE = 3, /* ready, but without a CPU: it was preempted */
+	WAIT_UNSEEN = 4,   /* nobody looked, and no look stands for it: not known */
 };
 
 /* What a thread did at a sample; a wait is a sample as well. X(enumerator, key) */
@@ -101,7 +102,8 @@ enum wait_kind {
 	X(STATE_LOCKED, "gil")	    /* on a CPU, holding the interpreter lock */                   \
 	X(STATE_LOCK, "gil-wait")   /* waiting for the interpreter lock */                         \
 	X(STATE_RUNNABLE, "runnable") /* ready, without a CPU */                                   \
-	X(STATE_WAITING, "waiting")   /* waiting otherwise */
+	X(STATE_WAITING, "waiting")   /* waiting otherwise */                                      \
+	X(STATE_UNSEEN, "unseen")     /* not on a CPU; more is not known */
 
 enum sample_state {
 #define X(id, key) id,

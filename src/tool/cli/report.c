@@ -51,8 +51,8 @@ static int parse(int argc, char **argv, struct report *report)
 		 &report->event},
 		{0, "state", OPTION_ONCE, "LIST",
 		 "Only threads that were running, gil (running with the interpreter lock), "
-		 "gil-wait (waiting for it), runnable (ready, without a CPU), waiting; several "
-		 "with commas",
+		 "gil-wait (waiting for it), runnable (ready, without a CPU), waiting, "
+		 "unseen (not running, but nobody looked); several with commas",
 		 &report->state},
 		{0, "split-state", OPTION_FLAG, NULL, "Each of these states as well",
 		 &report->split_states},
@@ -123,8 +123,8 @@ static int parse_states(struct report *report)
 						    strncmp(state_key(state), list, length) != 0))
 			state++;
 		if (state == NR_SAMPLE_STATES)
-			return usage("--state takes running, gil, gil-wait, runnable, waiting, or "
-				     "several with commas");
+			return usage("--state takes running, gil, gil-wait, runnable, waiting, "
+				     "unseen, or several with commas");
 		report->states |= 1u << state;
 		if (state == STATE_RUNNING)
 			report->states |= 1u << STATE_LOCKED;

@@ -2,7 +2,8 @@
 /*
  * Stacks of threads that stand still, read from outside: no signal, no ptrace, nothing stops.
  *
- *   wall.c       who stands, for how long; whom to look at; what a wait counts for
+ *   wall.c       who stands, for how long; whom to look at
+ *   estimate.c   what a wait counts for
  *   switches.c   the kernel's switch records: exact times, and the proof that a thread stood still
  *   standing.c   the same by polling /proc, where perf events are refused
  *   stack.c      the look: frames and code objects by process_vm_readv(), checked, interned
@@ -18,13 +19,16 @@
 
 #define WALL_PERIOD_NS 10000000ull /* between two glances, where nobody says otherwise */
 
-/* A time in which a thread did not run, and its stack then. */
+/*
+ * A time in which a thread did not run, and its stack then. Of duration 0, at the end of a thread:
+ * it stands for waits that were not looked at.
+ */
 struct wall_wait {
 	uint32_t tid;
 	uint32_t native, python; /* nodes */
 	enum wait_kind kind;
 	uint64_t start_ns, duration_ns; /* the wait's own */
-	uint64_t count; /* ns of waiting that it stands for: the duration, or more, see wall.c */
+	uint64_t count; /* ns of waiting that it stands for: the duration, or more */
 };
 
 /* Of one thread: exact but for `rejected`. */

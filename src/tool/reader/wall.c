@@ -10,32 +10,29 @@
  *   glances       |         |         |        |       |         |
  *                           look                                 look
  *
- * What a wait counts for. A wait longer than a period meets a glance, and counts for its length. A
- * shorter one, of length L, meets one with probability L / period, and then counts for L divided by
- * that: one period. So what a stack's short waits take is estimated as any clock's samples do, and
- * what long ones take is exact. Where looking at all who stand would cost more than WALL_SHARE of a
- * CPU, each look is done with a probability p, chosen so that it does not, which goes into the
- * weight in the same way:
- *
- *   P(L) = 1 - (1 - p)^k * (1 - p * f)      k whole periods and a fraction f in L
- *
- * A thread that hangs is looked at sooner or later, and then its wait counts for what it lasts.
+ * What a wait counts for: its length, and the lengths of waits like it that met no look, so that
+ * the sum over a thread is exact (estimate.c). A wait longer than a period meets a glance. Where
+ * looking at all who stand would cost more than WALL_SHARE of a CPU, each look is done with a
+ * probability chosen so that it does not. A thread that hangs is looked at sooner or later, and
+ * then its wait counts for what it lasts.
  *
  * Where there are no switch records, /proc is polled: each thread at each glance. A wait is then as
  * long as the glances that meet it, give or take a period, and what is shorter than a period is met
  * by chance. Periods become longer where a round costs more than WALL_SHARE.
  *
  * A look is kept only if the thread has not moved since the records that said it stands: else it is
- * thrown away and counted, and the next glance tries again.
+ * thrown away and counted, and the next glance tries again. So is a look at a thread that has been
+ * woken and only waits for a CPU: what it stood in before is no longer to be seen.
  */
 #include "tool/reader/reader.h"
 
 #include <errno.h>
-#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "tool/reader/estimate.h"
 #include "tool/reader/stack.h"
 #include "tool/reader/standing.h"
 #include "tool/reader/switches.h"
@@ -56,11 +53,10 @@ struct waiter {
 	uint64_t since_ns; /* where it stands: since when */
 	bool stands, preempted;
 	bool looked; /* in this wait; the rest is of that look */
-	enum wait_kind kind;
-	uint32_t python;
-	double chance;	       /* of a look, then */
-	uint64_t state;	       /* the interpreter's, as last found */
-	uint64_t turns, round; /* polled: on a CPU, at the last glance; that glance */
+	struct estimate_place place;
+	struct estimate estimate; /* of its waits so far */
+	uint64_t state;		  /* the interpreter's, as last found */
+	uint64_t turns, round;	  /* polled: on a CPU, at the last glance; that glance */
 };
 
 struct wall {
@@ -71,13 +67,15 @@ struct wall {
 	struct lock_place lock;
 	uint8_t interpreter[MEMORY_CPYTHON_BYTES]; /* as it was last told */
 	struct waiter *buckets[BUCKETS];
-	uint64_t begin_ns;	 /* waits count from here */
-	uint64_t due_ns;	 /* when the glance at hand was to be */
-	uint64_t glanced_ns;	 /* when the last glance was */
-	double interval_ns;	 /* between glances, as they come */
-	double chance;		 /* of a look at a glance */
-	double take_ns, look_ns; /* CPU time of a glance without looks, of one look */
-	uint64_t cpu_ns;	 /* the thread's CPU clock at the end of the last glance */
+	struct estimate ended;	   /* of threads that have ended */
+	uint32_t ended_tid;	   /* the last of them */
+	_Atomic uint64_t begin_ns; /* waits count from here; 0: not yet, or no longer */
+	uint64_t due_ns;	   /* when the glance at hand was to be */
+	uint64_t glanced_ns;	   /* when the last glance was */
+	double interval_ns;	   /* between glances, as they come */
+	double chance;		   /* of a look at a glance */
+	double take_ns, look_ns;   /* CPU time of a glance without looks, of one look */
+	uint64_t cpu_ns;	   /* the thread's CPU clock at the end of the last glance */
 	uint64_t random;
 	uint64_t refusals, refused_in_row;
 };
@@ -140,42 +138,34 @@ static void forget(struct wall *wall, uint32_t tid)
 
 /* ---- waits ---- */
 
-/* How likely a wait of this length meets a glance that looks. */
-static double chance_of(const struct wall *wall, double chance, uint64_t length_ns)
+static void put_wait(struct wall *wall, const struct estimate_place *place, struct wall_wait wait)
 {
-	double periods = (double)length_ns / wall->interval_ns, low = 1 - JITTER, high = 1 + JITTER;
-	double whole = floor(periods);
-
-	if (periods <= low)
-		return chance * periods;
-	if (periods < high) /* the mean of min(interval, length), intervals being even in it */
-		return chance * ((periods * periods - low * low) / 2 + periods * (high - periods)) /
-		       (high - low);
-	return 1 - pow(1 - chance, whole) * (1 - chance * (periods - whole));
+	wait.python = place->python;
+	wait.kind = place->kind;
+	wall->order.wait(wall->order.user, &wait);
 }
 
 static void end_wait(struct wall *wall, struct waiter *waiter, uint64_t now_ns)
 {
-	uint64_t start = waiter->since_ns > wall->begin_ns ? waiter->since_ns : wall->begin_ns;
-	struct wall_wait wait = {.tid = waiter->totals.tid,
-				 .python = waiter->python,
-				 .kind = waiter->kind,
-				 .start_ns = start};
-	double chance;
+	uint64_t begin = atomic_load(&wall->begin_ns), length;
+	struct wall_wait wait = {.tid = waiter->totals.tid};
 
 	waiter->stands = false;
-	if (now_ns <= start)
+	wait.start_ns = waiter->since_ns > begin ? waiter->since_ns : begin;
+	if (!begin || now_ns <= wait.start_ns)
 		return;
-	wait.duration_ns = now_ns - start;
+	length = wait.duration_ns = now_ns - wait.start_ns;
 	waiter->totals.waits++;
-	waiter->totals.waited_ns += wait.duration_ns;
-	if (!waiter->looked)
+	waiter->totals.waited_ns += length;
+	if (!waiter->looked) {
+		estimate_unseen(&waiter->estimate, waiter->preempted, length);
 		return;
-	chance = wall->switches ? chance_of(wall, waiter->chance, wait.duration_ns) : 1;
-	wait.count = (uint64_t)((double)wait.duration_ns / (chance > 1e-6 ? chance : 1e-6));
+	}
+	wait.count = estimate_seen(&waiter->estimate, &wall->ended, waiter->preempted, length,
+				   &waiter->place);
 	waiter->totals.seen++;
-	waiter->totals.seen_ns += wait.duration_ns;
-	wall->order.wait(wall->order.user, &wait);
+	waiter->totals.seen_ns += length;
+	put_wait(wall, &waiter->place, wait);
 }
 
 static void begin_wait(struct waiter *waiter, uint64_t now_ns, bool preempted)
@@ -186,8 +176,27 @@ static void begin_wait(struct waiter *waiter, uint64_t now_ns, bool preempted)
 	waiter->since_ns = now_ns;
 }
 
-static void give_out(struct wall *wall, const struct waiter *waiter)
+struct rest {
+	struct wall *wall;
+	struct wall_wait wait;
+};
+
+static void put_rest(void *user, const struct estimate_place *place, uint64_t count)
 {
+	struct rest *rest = user;
+
+	rest->wait.count = count;
+	put_wait(rest->wall, place, rest->wait);
+}
+
+/* It has ended, at @now_ns; or the watching has: then nobody comes who could stand for its waits.
+ */
+static void give_out(struct wall *wall, struct waiter *waiter, uint64_t now_ns, bool ended)
+{
+	struct rest rest = {wall, {.tid = waiter->totals.tid, .start_ns = now_ns}};
+
+	estimate_finish(&waiter->estimate, ended ? &wall->ended : NULL, put_rest, &rest);
+	wall->ended_tid = ended ? waiter->totals.tid : wall->ended_tid;
 	if (waiter->totals.waits || waiter->totals.rejected)
 		wall->order.thread(wall->order.user, &waiter->totals);
 }
@@ -203,7 +212,7 @@ static void apply(struct wall *wall, const struct switch_record *record)
 	if (waiter->stands && (record->kind == SWITCH_IN || record->kind == SWITCH_EXIT))
 		end_wait(wall, waiter, record->time_ns);
 	if (record->kind == SWITCH_EXIT) {
-		give_out(wall, waiter);
+		give_out(wall, waiter, record->time_ns, true);
 		forget(wall, record->tid);
 	} else if (record->kind != SWITCH_IN && !waiter->stands) {
 		begin_wait(waiter, record->time_ns, record->kind != SWITCH_OUT);
@@ -258,14 +267,18 @@ static void find_interpreter(struct wall *wall)
 			waiter->state = 0;
 }
 
-static enum wait_kind kind_of(struct wall *wall, const struct waiter *waiter)
+/* False: it does not stand any more. */
+static bool find_kind(struct wall *wall, const struct waiter *waiter, enum wait_kind *ret_kind)
 {
-	if (waiter->preempted)
-		return WAIT_RUNNABLE;
-	if (waiter->state &&
-	    wait_kind_read(wall->order.pid, waiter->totals.tid, &wall->lock) == STANCE_LOCK)
-		return WAIT_LOCK;
-	return WAIT_OTHER;
+	enum stance stance;
+
+	if (waiter->preempted) {
+		*ret_kind = WAIT_RUNNABLE;
+		return true;
+	}
+	stance = wait_kind_read(wall->order.pid, waiter->totals.tid, &wall->lock);
+	*ret_kind = stance == STANCE_LOCK ? WAIT_LOCK : WAIT_OTHER;
+	return stance != STANCE_RUNS;
 }
 
 static void refuse(struct wall *wall, struct waiter *waiter)
@@ -290,13 +303,15 @@ static void look(struct wall *wall, struct waiter *waiter)
 {
 	enum wait_kind kind;
 	uint32_t node;
-	int code = stack_read(wall->stack, wall->order.memory, waiter->totals.tid, &waiter->state);
 
-	if (code) {
+	if (!find_kind(wall, waiter, &kind)) {
+		waiter->totals.rejected++;
+		return;
+	}
+	if (stack_read(wall->stack, wall->order.memory, waiter->totals.tid, &waiter->state)) {
 		refuse(wall, waiter);
 		return;
 	}
-	kind = kind_of(wall, waiter);
 	if (moved(wall, waiter)) {
 		waiter->totals.rejected++;
 		return;
@@ -307,9 +322,7 @@ static void look(struct wall *wall, struct waiter *waiter)
 		return;
 	}
 	waiter->looked = true;
-	waiter->python = node;
-	waiter->kind = kind;
-	waiter->chance = wall->chance;
+	waiter->place = (struct estimate_place){node, kind};
 }
 
 /*
@@ -331,7 +344,7 @@ static size_t nr_standing(const struct wall *wall)
 	return number;
 }
 
-/* Down at once, up slowly: a weight tells with which one its look was made. */
+/* Down at once, up slowly. */
 static void choose_chance(struct wall *wall, size_t nr_candidates)
 {
 	double budget = WALL_SHARE * wall->interval_ns - wall->take_ns;
@@ -415,7 +428,7 @@ static void forget_ended(struct wall *wall)
 			}
 			if (waiter->stands)
 				end_wait(wall, waiter, wall->glanced_ns);
-			give_out(wall, waiter);
+			give_out(wall, waiter, wall->glanced_ns, true);
 			*place = waiter->next;
 			free(waiter);
 		}
@@ -426,7 +439,7 @@ static uint64_t poll_glance(struct wall *wall)
 {
 	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = clock_ns(CLOCK_MONOTONIC);
 
-	if (!wall->begin_ns)
+	if (!atomic_load(&wall->begin_ns))
 		return next_glance(wall, 0);
 	wall->round++;
 	find_interpreter(wall);
@@ -453,7 +466,7 @@ uint64_t wall_glance(struct wall *wall)
 	if (wall->cpu_ns)
 		smooth(&wall->take_ns, (double)(cpu - wall->cpu_ns));
 	wall->cpu_ns = cpu;
-	if (!wall->begin_ns)
+	if (!atomic_load(&wall->begin_ns))
 		return next_glance(wall, 0);
 	find_interpreter(wall);
 	choose_chance(wall, nr_standing(wall));
@@ -509,12 +522,14 @@ void wall_free(struct wall *wall)
 
 void wall_begin(struct wall *wall, uint64_t now_ns)
 {
-	wall->begin_ns = now_ns;
+	atomic_store(&wall->begin_ns, now_ns);
 }
 
 void wall_finish(struct wall *wall, uint64_t now_ns)
 {
-	if (!wall->begin_ns)
+	struct rest rest = {wall, {.tid = wall->ended_tid, .start_ns = now_ns}};
+
+	if (!atomic_load(&wall->begin_ns))
 		return;
 	if (wall->switches)
 		take_records(wall);
@@ -522,10 +537,11 @@ void wall_finish(struct wall *wall, uint64_t now_ns)
 		for (struct waiter *waiter = wall->buckets[i]; waiter; waiter = waiter->next) {
 			if (waiter->stands)
 				end_wait(wall, waiter, now_ns);
-			give_out(wall, waiter);
+			give_out(wall, waiter, now_ns, false);
 		}
 	}
-	wall->begin_ns = 0;
+	estimate_finish(&wall->ended, NULL, put_rest, &rest);
+	atomic_store(&wall->begin_ns, 0);
 }
 
 uint64_t wall_refusals(const struct wall *wall)

@@ -76,7 +76,7 @@ static const char waits[] =
 	"	fields := struct {\n"
 	"		uint32_t pid; uint32_t tid; uint32_t native; uint32_t python;\n"
 	"		uint64_t start_ns; uint64_t duration_ns; uint64_t count;\n"
-	"		enum : uint8_t { other = 1, lock = 2, runnable = 3 } kind;\n"
+	"		enum : uint8_t { other = 1, lock = 2, runnable = 3, unseen = 4 } kind;\n"
 	"	};\n"
 	"};\n"
 	"event {\n"

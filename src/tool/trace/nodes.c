@@ -105,6 +105,7 @@ static int add_states(struct resolving *resolving)
 		[STATE_LOCK] = "[waiting for the GIL]",
 		[STATE_RUNNABLE] = "[waiting for a CPU]",
 		[STATE_WAITING] = "[waiting]",
+		[STATE_UNSEEN] = "[not seen]",
 	};
 	struct trace *trace = resolving->trace;
 	uint32_t node = (uint32_t)(trace->nr_nodes - 1 - NR_SAMPLE_STATES);

@@ -27,6 +27,7 @@ static enum sample_state state_of(uint64_t kind)
 {
 	return kind == WAIT_LOCK       ? STATE_LOCK
 	       : kind == WAIT_RUNNABLE ? STATE_RUNNABLE
+	       : kind == WAIT_UNSEEN   ? STATE_UNSEEN
 				       : STATE_WAITING;
 }
 

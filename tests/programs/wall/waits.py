@@ -71,6 +71,30 @@ def wait_gil():
     run([threading.Thread(target=worker, name="worker") for _ in range(3)])
 
 
+def wait_naps():
+    """Short sleeps among short work, and a few long ones elsewhere."""
+    slept = [0, 0]
+
+    def nap():
+        start = time.monotonic_ns()
+        time.sleep(0.002)
+        slept[0] += time.monotonic_ns() - start
+
+    def rest():
+        start = time.monotonic_ns()
+        time.sleep(0.1)
+        slept[1] += time.monotonic_ns() - start
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        for _ in range(50):
+            nap()
+            busy = time.thread_time() + 0.0005
+            while time.thread_time() < busy:
+                pass
+        rest()
+    return {"nap_ns": slept[0], "rest_ns": slept[1]}
+
+
 def wait_forever():
     """Killed while a worker hangs."""
     lock = threading.Lock()
@@ -95,8 +119,8 @@ def run(threads):
 def main():
     kind = sys.argv[1]
     start = time.monotonic_ns()
-    globals()["wait_" + kind]()
-    print(json.dumps({"wall_ns": time.monotonic_ns() - start,
+    more = globals()["wait_" + kind]() or {}
+    print(json.dumps(more | {"wall_ns": time.monotonic_ns() - start,
                       "cpu_ns": time.process_time_ns()}))
 
 
