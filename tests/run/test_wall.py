@@ -175,7 +175,13 @@ def test_wall__babeltrace_archives_and_exports_have_the_waits(pathprof, record, 
     assert pathprof("archive", directory, "-o", archive).returncode == 0
     assert report(archive) == document
     stacks = pathprof("export", directory, "--format=collapsed").stdout
-    assert re.search(r"wait_sleep \([^;]*\);\[waiting\] \d+", stacks)
+    weights = [int(line.rsplit(" ", 1)[1]) for line in stacks.splitlines()
+               if re.search(r"wait_sleep \([^;]*\);\[waiting\] \d+$", line)]
+    assert sum(weights) == pytest.approx(0.5e9, rel=0.2)
+    whole = sum(row["count"] for row in document["states"])
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in stacks.splitlines()) == whole
+    scope = json.loads(pathprof("export", directory, "--format=speedscope").stdout)
+    assert sum(sum(profile["weights"]) for profile in scope["profiles"]) == whole
     rows = [json.loads(row) for row in
             pathprof("export", directory, "--format=jsonl").stdout.splitlines()]
     slept = [row for row in rows if row["state"] == "waiting" and

@@ -4,7 +4,8 @@
  *
  *   main (app.py:1);work (app.py:10) 12
  *
- * Root first, the number of samples last. A frame names a function by the line where it starts,
+ * Root first, the number of samples last; of the event that waits count as (--wall) nanoseconds, since
+ * a wait is one sample however long it lasts. A frame names a function by the line where it starts,
  * so that one function is one frame however many of its lines were met. ';' and characters that
  * would break the line are replaced. With several events, a first frame names the event.
  */
@@ -84,6 +85,7 @@ static int write_event(const struct trace *trace, uint32_t event, const struct p
 		       FILE *out)
 {
 	struct profile_filter filter = {event, PROFILE_ALL, 0, true};
+	bool by_time = trace->wall.period_ns && trace->wall.event == event;
 	struct call_tree tree;
 	uint32_t *path;
 	int rc = call_tree_build(trace, filter, CALL_TREE_TOP_DOWN, false, &tree);
@@ -92,9 +94,11 @@ static int write_event(const struct trace *trace, uint32_t event, const struct p
 		return rc;
 	path = calloc(tree.nr_nodes + 1, sizeof(*path));
 	for (uint32_t i = 0; path && i < tree.nr_nodes; i++) {
+		const struct call_node *node = &tree.nodes[i];
+		uint64_t weight = by_time ? node->self_count : node->self;
 		size_t depth;
 
-		if (tree.nodes[i].self == 0)
+		if (weight == 0)
 			continue;
 		depth = path_to(&tree, i, path);
 		if (trace->nr_events > 1) {
@@ -102,7 +106,7 @@ static int write_event(const struct trace *trace, uint32_t event, const struct p
 			putc_unlocked(';', out);
 		}
 		write_stack(out, names, &tree, path, depth);
-		fprintf(out, " %" PRIu64 "\n", tree.nodes[i].self);
+		fprintf(out, " %" PRIu64 "\n", weight);
 	}
 	call_tree_release(&tree);
 	rc = path ? 0 : -ENOMEM;
@@ -125,7 +129,7 @@ static int collapsed_write(const struct trace *trace, FILE *out, struct errbuf *
 
 const struct exporter collapsed_exporter = {
 	"collapsed",
-	"a line per call path and its samples: flamegraph.pl, inferno, speedscope",
+	"a line per call path and its samples, with --wall its ns: flamegraph.pl, inferno, speedscope",
 	true,
 	collapsed_write,
 };
