@@ -94,6 +94,8 @@ def test_wall__a_hung_worker_is_there_when_the_program_is_killed(record, report,
     assert done.returncode == 128 + 9
     document = report(directory)
     assert share_at(document, "forever") == pytest.approx(1e9, rel=0.2)
+    # Named although it never samples and never comes to its end; and no thread is made up.
+    assert [row["name"] for row in document["threads"] if row["tid"] != row["pid"]] == ["hung"]
 
 
 def test_wall__waits_for_the_interpreter_lock_are_told_apart(record, report, python):

@@ -203,8 +203,12 @@ static void give_out(struct wall *wall, struct waiter *waiter, uint64_t now_ns, 
 
 static void apply(struct wall *wall, const struct switch_record *record)
 {
-	struct waiter *waiter = waiter_of(wall, record->tid);
+	struct waiter *waiter;
 
+	/* A thread that has ended has no number any more when it leaves its CPU for good. */
+	if (!record->tid || record->tid == UINT32_MAX)
+		return;
+	waiter = waiter_of(wall, record->tid);
 	/* The rings are taken one after the other: an older record may come behind a newer one. */
 	if (!waiter || record->time_ns < waiter->last_ns)
 		return;
@@ -527,7 +531,7 @@ void wall_begin(struct wall *wall, uint64_t now_ns)
 
 void wall_finish(struct wall *wall, uint64_t now_ns)
 {
-	struct rest rest = {wall, {.tid = wall->ended_tid, .start_ns = now_ns}};
+	struct rest rest = {wall, {.start_ns = now_ns}};
 
 	if (!atomic_load(&wall->begin_ns))
 		return;
@@ -540,6 +544,7 @@ void wall_finish(struct wall *wall, uint64_t now_ns)
 			give_out(wall, waiter, now_ns, false);
 		}
 	}
+	rest.wait.tid = wall->ended_tid;
 	estimate_finish(&wall->ended, NULL, put_rest, &rest);
 	atomic_store(&wall->begin_ns, 0);
 }

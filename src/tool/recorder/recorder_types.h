@@ -81,7 +81,8 @@ struct shadow {
 	uint64_t file_bytes; /* of the slot's stream */
 	uint32_t next_seq;   /* the agent's number of the first packet that is not finished */
 	uint64_t more_parts; /* packets in the stream beyond those the agent numbered */
-	uint32_t tid;
+	uint32_t named;	     /* the thread's generation, of which the name is */
+	char name[17];	     /* as last seen while it lived; empty: not yet */
 	struct event_set events;
 };
 
@@ -172,6 +173,7 @@ struct recorder {
 	int memory_fd;
 	struct shadow *shadows;
 	uint32_t slots_seen;		/* slots below may be in use */
+	uint32_t names_next;		/* the slot whose thread's name is looked at next */
 	uint32_t *indices;		/* room for all packets */
 	struct packet_written *written; /* one for each packet */
 	uint32_t *ended;		/* room for all slots */

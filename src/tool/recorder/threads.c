@@ -8,6 +8,9 @@
  * threads made by raw clone, in late parts of exits. The leader keeps its clock over an exec, so
  * each image's record takes only what the former ones left.
  *
+ * Names. A thread that comes to its end leaves its name in its slot; of others, which a kill or
+ * _exit ends, that is known which /proc had when it was last looked at.
+ *
  * /proc is looked at every POLL_NS. One look does not make a foreign thread: it may be one that is
  * being made or is ending.
  */
@@ -21,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NAMES_A_POLL	  128	      /* threads whose names are read: about a millisecond */
 #define CHILD_LISTS_MAX	  16	      /* threads whose children are looked for */
 #define UNSEEN_WORTH_NOTE 10000000ull /* and a hundredth of all; below it: ends of threads */
 
@@ -125,6 +129,55 @@ static void add_counts(struct recorder *recorder, const struct slot *slot, uint6
 	}
 }
 
+static void read_name(char *to, size_t room, uint32_t pid, uint32_t tid)
+{
+	read_proc(to, room, "/proc/%u/task/%u/comm", pid, tid);
+	to[strcspn(to, "\n")] = 0;
+}
+
+/* The name of a thread that lives; nothing changes where it has just ended. */
+static void see_name(struct recorder *recorder, uint32_t index)
+{
+	const struct slot *slot = &recorder->memory.slots[index];
+	struct shadow *shadow = &recorder->shadows[index];
+	uint32_t generation = slot->generation;
+	char name[sizeof(shadow->name)];
+
+	if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_ACTIVE)
+		return;
+	read_name(name, sizeof(name), slot->pid, slot->tid);
+	if (!name[0])
+		return;
+	memcpy(shadow->name, name, sizeof(name));
+	shadow->named = generation;
+}
+
+/* Of many threads some, in turn. */
+static void see_names(struct recorder *recorder)
+{
+	uint32_t number = recorder->slots_seen < NAMES_A_POLL ? recorder->slots_seen : NAMES_A_POLL;
+
+	for (uint32_t i = 0; i < number; i++) {
+		if (recorder->names_next >= recorder->slots_seen)
+			recorder->names_next = 0;
+		see_name(recorder, recorder->names_next++);
+	}
+}
+
+/* What it was called, of a slot whose thread has ended. */
+static void find_name(const struct recorder *recorder, const struct slot *slot, char *to,
+		      size_t room)
+{
+	const struct shadow *shadow = &recorder->shadows[slot_index(&recorder->memory, slot)];
+
+	snprintf(to, room, "%.*s", (int)sizeof(slot->name), slot->name);
+	if (!to[0])
+		read_name(to, room, slot->pid, slot->tid);
+	if (!to[0] && shadow->named == slot->generation)
+		snprintf(to, room, "%s", shadow->name);
+	to[strcspn(to, "\n")] = 0;
+}
+
 void threads_ended(struct recorder *recorder, struct slot *slot)
 {
 	struct thread_record record = {
@@ -137,12 +190,9 @@ void threads_ended(struct recorder *recorder, struct slot *slot)
 		.overrun = atomic_load(&slot->overrun),
 		.voluntary_switches = slot->voluntary_switches,
 	};
-	char name[sizeof(slot->name) + 1] = "";
+	char name[sizeof(slot->name) + 1];
 
-	memcpy(name, slot->name, sizeof(slot->name));
-	if (!name[0])
-		read_proc(name, sizeof(name), "/proc/%u/task/%u/comm", slot->pid, slot->tid);
-	name[strcspn(name, "\n")] = 0;
+	find_name(recorder, slot, name, sizeof(name));
 	record.name = name;
 	if (!record.voluntary_switches && slot->tid == (uint32_t)recorder->root_pid)
 		record.voluntary_switches = proc_switches(slot->pid, slot->tid);
@@ -200,8 +250,7 @@ static void see_thread(struct recorder *recorder, uint32_t tid, uint64_t now)
 	thread->looks++;
 	thread->last_ns = now;
 	thread->cpu_ns = proc_cpu_ns(pid, tid);
-	read_proc(thread->name, sizeof(thread->name), "/proc/%u/task/%u/comm", pid, tid);
-	thread->name[strcspn(thread->name, "\n")] = 0;
+	read_name(thread->name, sizeof(thread->name), pid, tid);
 }
 
 static void see_child(struct recorder *recorder, uint32_t pid, uint64_t now)
@@ -253,6 +302,7 @@ void threads_poll(struct recorder *recorder)
 
 	if (!recorder->agent_came)
 		return;
+	see_names(recorder);
 	snprintf(path, sizeof(path), "/proc/%d/task", recorder->root_pid);
 	tasks = opendir(path);
 	while (tasks && (entry = readdir(tasks))) {
