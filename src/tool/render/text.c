@@ -29,10 +29,34 @@ static void write_states(const struct text *text, uint32_t states)
 	}
 }
 
+void text_samples(const struct text *text, uint32_t event, uint32_t thread, uint32_t states,
+		  char ret_text[TEXT_SAMPLES_BYTES])
+{
+	const uint32_t every = (1u << NR_SAMPLE_STATES) - 1, waiting = every << STATE_LOCK & every;
+	uint32_t wanted = states ? states : every;
+	uint64_t samples = 0, waits = 0;
+
+	if (wanted & ~waiting)
+		samples = totals_of_states(&text->totals, event, thread, wanted & ~waiting).samples;
+	if (wanted & waiting)
+		waits = totals_of_states(&text->totals, event, thread, wanted & waiting).samples;
+	if (!waits)
+		snprintf(ret_text, TEXT_SAMPLES_BYTES, "%s %s", quantity_exact(samples).text,
+			 samples == 1 ? "sample" : "samples");
+	else if (!samples)
+		snprintf(ret_text, TEXT_SAMPLES_BYTES, "%s %s", quantity_exact(waits).text,
+			 waits == 1 ? "wait" : "waits");
+	else
+		snprintf(ret_text, TEXT_SAMPLES_BYTES, "%s %s and %s %s",
+			 quantity_exact(samples).text, samples == 1 ? "sample" : "samples",
+			 quantity_exact(waits).text, waits == 1 ? "wait" : "waits");
+}
+
 static void section_title(const struct text *text, const struct section *section)
 {
 	const struct trace_event *event = &text->trace->events[section->event];
 	struct total all = totals_of(&text->totals, section->event, PROFILE_ALL);
+	char samples[TEXT_SAMPLES_BYTES];
 
 	putc('\n', text->out);
 	display_write(text->out, event->name, SIZE_MAX, DISPLAY_CUT_END);
@@ -46,8 +70,8 @@ static void section_title(const struct text *text, const struct section *section
 			quantity_percent(section->whole.count, all.count).text);
 	}
 	write_states(text, section->states);
-	fprintf(text->out, ": %s %s, ~%s\n", quantity_exact(section->whole.samples).text,
-		section->whole.samples == 1 ? "sample" : "samples",
+	text_samples(text, section->event, section->thread, section->states, samples);
+	fprintf(text->out, ": %s, ~%s\n", samples,
 		quantity_of(section->whole.count, section->is_time).text);
 }
 
@@ -89,10 +113,12 @@ static int write_section(const struct text *text, uint32_t event, uint32_t threa
 static int write_state_sections(const struct text *text, uint32_t event, uint32_t thread)
 {
 	uint32_t states = text->options->states;
+	/* One state is all of the section already. */
+	bool split = text->options->split_states && (!states || states & (states - 1));
 	int rc = write_section(text, event, thread, states);
 
 	for (unsigned int state = 0; state < NR_SAMPLE_STATES && !rc; state++) {
-		if (text->options->split_states && (!states || states >> state & 1))
+		if (split && (!states || states >> state & 1))
 			rc = write_section(text, event, thread, 1u << state);
 	}
 	return rc;
@@ -114,6 +140,23 @@ static int write_sections(const struct text *text, uint32_t wanted)
 	return rc;
 }
 
+/* Only some states are wanted, and nothing was in one of them. */
+static void write_why_none(const struct text *text, uint32_t event)
+{
+	uint32_t states = text->options->states;
+	bool waits = false;
+
+	if (!states || totals_of_states(&text->totals, event, PROFILE_ALL, states).samples)
+		return;
+	for (unsigned int state = 0; state < NR_SAMPLE_STATES; state++)
+		waits |= (states >> state & 1) && state_is_wait(state);
+	fprintf(text->out, "\nNothing was in %s%s.\n",
+		states & (states - 1) ? "one of these states" : "that state",
+		waits && !text->trace->wall.period_ns
+			? "; waiting is recorded with pathprof record --wall"
+			: "");
+}
+
 int text_write(const struct trace *trace, const struct text_options *options, FILE *out,
 	       struct errbuf *err)
 {
@@ -133,6 +176,8 @@ int text_write(const struct trace *trace, const struct text_options *options, FI
 		rc = text_header(&text);
 	if (rc == 0)
 		rc = write_sections(&text, event);
+	if (rc == 0)
+		write_why_none(&text, event);
 	totals_release(&text.totals);
 	if (rc == -ENOMEM && err && !err->text[0])
 		errbuf_set(err, rc, "Cannot write the report: out of memory");

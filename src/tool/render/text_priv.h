@@ -44,6 +44,14 @@ int text_source_find(struct text *text);
 /** text_source - that file's text with its costs. 0 or -ENOMEM */
 int text_source(const struct text *text, const struct section *section);
 
+/**
+ * text_samples - "209 samples", and where there are waits "209 samples and 299 waits"
+ * @states: 1 << enum sample_state each; 0: all
+ */
+#define TEXT_SAMPLES_BYTES 96
+void text_samples(const struct text *text, uint32_t event, uint32_t thread, uint32_t states,
+		  char ret_text[TEXT_SAMPLES_BYTES]);
+
 /** text_number_heads, text_numbers - the columns of numbers of a table's head and of a row */
 void text_number_heads(const struct text *text);
 void text_numbers(const struct text *text, const struct section *section, const struct cost *cost);

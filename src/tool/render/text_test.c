@@ -488,6 +488,77 @@ static void test_text__an_empty_recording_says_why(void **state)
 	free(text);
 }
 
+static size_t times(const char *text, const char *words)
+{
+	size_t number = 0;
+
+	for (const char *at = text; (at = strstr(at, words)); at++)
+		number++;
+	return number;
+}
+
+/* One of the example's samples is a wait. */
+static struct trace *with_a_wait(uint64_t period_ns)
+{
+	struct trace *trace = example_trace();
+
+	trace->samples[6].state = STATE_LOCK;
+	trace->nr_waits = 1;
+	trace->wall.period_ns = period_ns;
+	return trace;
+}
+
+static void test_text__one_state_is_not_told_twice(void **state)
+{
+	struct text_options options = {.by_function = true, .width = 100, .split_states = true};
+	char *text;
+
+	(void)state;
+	options.per_thread = true;
+	options.states = 1u << STATE_LOCK;
+	text = report(with_a_wait(10 * 1000000), &options);
+	assert_int_equal(times(text, "cpu-time, gil-wait: 1 wait, ~10.0 ms\n"), 1);
+	assert_int_equal(times(text, "gil-wait: 1 wait"), 2); /* of all threads, and of one */
+	free(text);
+	options.states |= 1u << STATE_RUNNING;
+	text = report(with_a_wait(10 * 1000000), &options);
+	assert_int_equal(times(text, "cpu-time, running+gil-wait: 8 samples and 1 wait, "), 1);
+	assert_int_equal(times(text, "cpu-time, gil-wait: 1 wait, ~10.0 ms\n"), 1);
+	assert_int_equal(times(text, "cpu-time, running: 8 samples, "), 1);
+	free(text);
+}
+
+static void test_text__samples_are_told_apart_from_waits(void **state)
+{
+	struct text_options options = {.by_function = true, .width = 0};
+	char *text = report(with_a_wait(10 * 1000000), &options);
+
+	(void)state;
+	assert_non_null(strstr(text, "by cpu-timer: 8 samples and 1 wait, ~90.0 ms\n"));
+	assert_non_null(strstr(text, "Samples    9 in ")); /* one is of the other event */
+	free(text);
+}
+
+static void test_text__a_state_that_nothing_was_in_is_said(void **state)
+{
+	struct text_options options = {.by_function = true, .width = 100};
+	char *text;
+
+	(void)state;
+	options.states = 1u << STATE_WAITING;
+	text = report(example_trace(), &options);
+	assert_non_null(strstr(text, "\n\nNothing was in that state; waiting is recorded with "
+				     "pathprof record --wall.\n"));
+	free(text);
+	text = report(with_a_wait(10 * 1000000), &options);
+	assert_non_null(strstr(text, "\n\nNothing was in that state.\n"));
+	free(text);
+	options.states = 1u << STATE_LOCK;
+	text = report(with_a_wait(10 * 1000000), &options);
+	assert_null(strstr(text, "Nothing was"));
+	free(text);
+}
+
 /* Kernel time that is not counted changes what all other lines mean. */
 static void test_text__headlines_are_the_first_lines(void **state)
 {
@@ -559,6 +630,9 @@ int main(void)
 		cmocka_unit_test(test_text__a_line_twice_in_a_stack_counts_once),
 		cmocka_unit_test(test_text__missing_source_is_said),
 		cmocka_unit_test(test_text__an_empty_recording_says_why),
+		cmocka_unit_test(test_text__one_state_is_not_told_twice),
+		cmocka_unit_test(test_text__samples_are_told_apart_from_waits),
+		cmocka_unit_test(test_text__a_state_that_nothing_was_in_is_said),
 		cmocka_unit_test(test_text__headlines_are_the_first_lines),
 		cmocka_unit_test(test_text__deep_trees_stay_in_their_columns),
 	};
