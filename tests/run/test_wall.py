@@ -265,6 +265,38 @@ def test_wall__needs_a_clock_and_no_gil(pathprof):
     assert done.returncode == 2 and "--gil" in done.stderr
 
 
+def test_wall__takes_the_clock_of_the_trigger(record, report, pathprof, python):
+    rows = json.loads(pathprof("list", "--json").stdout)["events"]
+    if not all(row["available"] for row in rows if row["name"] == "cpu-clock"):
+        pytest.skip("SKIPPED: no perf events here")
+    document, _, _ = wall(record, report, python, "sleep", "0.3", options=("--trigger=cpu-clock",))
+    assert document["events"][0]["name"] == "wall-time"
+    assert document["events"][0]["trigger"] == "perf-sigtrap"
+    assert share_at(document, "sleep") > 0.25e9
+
+
+@pytest.mark.parametrize("options", [["-e", "cpu-time"], ["--wall"]])
+def test_inherit__is_refused_where_nothing_is_inherited(pathprof, tmp_path, options):
+    done = pathprof("record", "--inherit", *options, "-o", tmp_path / "none", "--", "true")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "--inherit is for perf events" in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_waits__a_report_without_them_says_what_records_them(record, report, pathprof, python):
+    events = json.loads(pathprof("list", "--json").stdout)["events"]
+    two = any(row["name"] == "cpu-clock" and row["available"] for row in events)
+    done, directory = record([python, "-c", "sum(range(3000000))"], "-e",
+                             "cpu-time,cpu-clock" if two else "cpu-time")
+    assert done.returncode == 0, done.stderr
+    notices = [notice for notice in report(directory)["notices"] if "Waiting" in notice]
+    assert len(notices) == 1 and "--wall" in notices[0]
+    text = pathprof("report", directory, "--state=waiting")
+    assert text.returncode == 0 and "Nothing was in that state" in text.stdout
+    document = report(directory, "--state=waiting")
+    assert document["functions"] == document["lines"] == []
+
+
 def test_gil__keeps_only_samples_with_the_lock(record, report, python):
     program = ("import threading, time, zlib\n"
                "data = bytes(1 << 24)\n"

@@ -131,6 +131,29 @@ static int make_wall(struct event_choices *choices, size_t *ret_wall_event)
 	return EXIT_USAGE;
 }
 
+/* Of --wall alone: the clock that the trigger goes with. */
+static const char *clock_of(const char *trigger)
+{
+	const char *timer = event_trigger_name(TRIGGER_CPU_TIMER);
+
+	return !trigger || strcmp(trigger, timer) == 0 ? "cpu-time" : "cpu-clock";
+}
+
+/* --inherit would do nothing, which is said. */
+static bool ignores_inherit(const struct record_options *options,
+			    const struct event_choices *choices)
+{
+	for (size_t i = 0; i < choices->nr; i++) {
+		if (!options->inherit || choices->events[i].trigger != TRIGGER_CPU_TIMER)
+			return false;
+	}
+	complain("record",
+		 "--inherit is for perf events, and %s is a timer of each thread; a clock that "
+		 "can be inherited is -e cpu-clock",
+		 choices->events[0].name);
+	return true;
+}
+
 static int choose(struct record_options *options, struct event_choices *ret_choices)
 {
 	struct event_wish wish = {.common = {.period = options->period,
@@ -143,11 +166,13 @@ static int choose(struct record_options *options, struct event_choices *ret_choi
 	for (unsigned int i = 0; i < options->events.nr && !code; i++)
 		code = event_parse(options->events.texts[i], &wish, &err);
 	if (!code && options->wall && !options->events.nr)
-		code = event_parse("cpu-time", &wish, &err);
+		code = event_parse(clock_of(options->trigger), &wish, &err);
 	if (!code && options->trigger)
 		code = event_trigger_parse(options->trigger, &wish.common, &err);
 	if (!code)
 		code = event_choose_all(&wish, &machine, ret_choices, &err);
+	if (!code && ignores_inherit(options, ret_choices))
+		return EXIT_USAGE;
 	if (!code)
 		return options->wall ? make_wall(ret_choices, &options->wall_event) : -1;
 	complain("record", "%s", err.text);

@@ -20,6 +20,9 @@
 
 #include "tool/events/tracepoint.h"
 
+/* One sentence of all clocks: a recording with two says it once. */
+#define WAITING_NOT_SEEN "Waiting is not seen: only time on a CPU is sampled; --wall shows it"
+
 #define NS_PER_S	 1000000000ull
 #define CLOCK_MIN_GAP_NS 20000 /* half of what such a tick costs in a virtual machine */
 #define COUNT_MIN_GAP_NS 2000
@@ -173,7 +176,11 @@ static int choose_timer(const struct choosing *choosing)
 			 event_time_text(choice->period, asked), 1e9 / tick_ns);
 	if (choice->period < tick_ns)
 		choice->period = tick_ns;
-	add_note(choice, "Waiting is not seen: only CPU time is sampled");
+	if (choosing->request->inherit)
+		add_note(choice,
+			 "%s is a timer of each thread, not inherited: that is for perf events",
+			 EVENT_CPU_TIME);
+	add_note(choice, WAITING_NOT_SEEN);
 	return 0;
 }
 
@@ -375,7 +382,7 @@ static int choose_perf(const struct choosing *choosing, const char *name)
 			 "period are sampled too rarely",
 			 choice->name);
 	if (clock)
-		add_note(choice, "Waiting is not seen: only time on a CPU is sampled");
+		add_note(choice, WAITING_NOT_SEEN);
 	return 0;
 }
 
