@@ -153,6 +153,7 @@ static void fill_header(struct recorder *recorder)
 		snprintf(header->events[i].name, sizeof(header->events[i].name), "%s", event->name);
 		header->events[i].min_gap_ns = event->min_gap_ns;
 	}
+	throttle_init(recorder);
 	note_events(recorder);
 	atomic_store(&header->recording, request->delay_ns ? 0 : 1);
 }
@@ -231,6 +232,7 @@ void note_what_is_missing(struct recorder *recorder)
 {
 	const char *name = recorder->request->command[0];
 
+	throttle_note(recorder);
 	if (!recorder->agent_came)
 		note(recorder,
 		     "'%s' did not load the agent, nothing of it was recorded: it is linked "
