@@ -110,6 +110,8 @@ void counts_settle_slot(struct recorder *recorder, struct slot *slot)
 		recorder->totals.event_count[e] += count - set->begin[e];
 		due = overflows(recorder, set, e, count) -
 		      overflows(recorder, set, e, set->begin[e]);
+		if (event->jitter)
+			continue; /* it overflows when the thread has re-armed it: none is missed */
 		/* The event counts on until the kernel has the thread exit, after its slot ended:
 		 * what one overflow can hold may have happened there. */
 		if (!perf_is_clock(&event->perf) && due > came(slot, e) + 1)

@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/draw.h"
+
 #define PREFAULT_PAGES 2 /* of each region: the start-up touches no more */
 
 _Static_assert(RECORD_MEMORY_MIN == MEMORY_BYTES_MIN, "told to users");
@@ -85,18 +87,6 @@ static void put_hex(char *to, size_t room, const uint8_t *bytes, size_t number)
 		snprintf(to + 2 * i, room - 2 * i, "%02x", bytes[i]);
 }
 
-/* Seeds that differ a little make states that differ much (splitmix64); never 0, where xorshift
- * stays. */
-static uint64_t spread(uint64_t seed)
-{
-	uint64_t state = seed + 0x9e3779b97f4a7c15;
-
-	state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
-	state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
-	state ^= state >> 31;
-	return state ? state : 1;
-}
-
 static int draw_identity(struct recorder *recorder, struct errbuf *err)
 {
 	uint8_t bytes[16 + 16 + 8 + 8];
@@ -114,7 +104,7 @@ static int draw_identity(struct recorder *recorder, struct errbuf *err)
 	recorder->seed &= RECORD_SEED_MAX;
 	if (recorder->request->seed_is_given)
 		recorder->seed = recorder->request->seed;
-	recorder->random = spread(recorder->seed);
+	recorder->random = draw_seed(recorder->seed, 0);
 	return 0;
 }
 
@@ -144,6 +134,7 @@ static void fill_header(struct recorder *recorder)
 	header->nr_events = (uint32_t)request->nr_events;
 	header->tick_ns = recorder->tick_ns;
 	header->only_locked = request->only_locked;
+	header->seed = recorder->seed;
 	for (size_t i = 0; i < request->nr_events; i++) {
 		const struct event_choice *event = &request->events[i];
 
@@ -152,6 +143,7 @@ static void fill_header(struct recorder *recorder)
 		header->events[i].inherited = event->inherited;
 		snprintf(header->events[i].name, sizeof(header->events[i].name), "%s", event->name);
 		header->events[i].min_gap_ns = event->min_gap_ns;
+		header->events[i].jitter = event->jitter;
 	}
 	throttle_init(recorder);
 	note_events(recorder);
