@@ -57,6 +57,7 @@ def test_throttled__clock_is_told(record, report, pathprof, python, limit, event
     assert abs(told["samples"] + lost["total"] - overflows) < 4 + 0.05 * overflows
     manifest = json.loads((recording / "manifest.json").read_text())
     assert manifest["lost"][KEY] == lost[KEY]
+    assert not any("% of what was counted" in note for note in manifest["notes"])
     text = pathprof("report", recording).stdout
     for place in (done.stderr, " ".join(text.split())):
         assert f"{lost[KEY]} " in place and "kernel.perf_event_max_sample_rate" in place

@@ -133,6 +133,8 @@ static void settle_shared(struct recorder *recorder, uint32_t e, uint64_t count)
 		due = shared->seen[e] + shared->nr_threads;
 	}
 	rest = due > shared->seen[e] ? due - shared->seen[e] : 0;
+	if (recorder->totals.lost[LOSS_KERNEL_THROTTLED])
+		return; /* that is why */
 	if (shared->nr_threads > 1 && rest * event->period > counted / SHARE_WORTH_NOTE)
 		note(recorder,
 		     "%s: %llu %% of what was counted is in no sample: one event serves all "
