@@ -519,6 +519,48 @@ def test_ladder__kernel_time_that_is_not_counted_is_the_first_line(record, repor
     assert not manifest(directory)["headlines"]
 
 
+IN_KERNEL = """
+import mmap, os, time
+zero = os.open("/dev/zero", os.O_RDONLY)
+def reads(pages):
+    memory = mmap.mmap(-1, 4096 * pages)
+    assert os.readv(zero, [memory]) == 4096 * pages
+def computes():
+    target = bytearray(1 << 22)
+    end = time.process_time() + 0.5
+    while time.process_time() < end:
+        os.readv(zero, [target])
+reads(3000)
+computes()
+"""
+
+
+def test_ladder__kernel_time_is_included_where_it_is_permitted(record, report, pathprof, python, available,
+                                                               tmp_path):
+    """read() faults pages in and clears memory: all of it in the kernel, on the line that calls."""
+    need(available, "page-faults", "cpu-clock")
+    script = tmp_path / "in_kernel.py"
+    script.write_text(IN_KERNEL)
+    done, directory = record([python, "-S", script], "-e", "page-faults/period=1/,cpu-clock")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    if any(row["user_only"] for row in got["events"]):
+        pytest.skip("SKIPPED: the kernel's side is not permitted")
+    faults, clock = got["events"]
+    assert faults["count"] >= 3000  # one signal for all of a call: the others are counted as lost
+    assert faults["samples"] + got["lost"]["merged"] >= 3000
+    assert function(got, "cpu-clock", "computes", "self_count") > 0.25e9
+    assert "Kernel time" not in done.stderr and not manifest(directory)["headlines"]
+    assert not any("Kernel time" in notice for notice in got["notices"])
+    assert pathprof("report", directory).stdout.startswith("Command ")
+    done, directory = record([python, "-S", script], "-e", "page-faults:u/period=1/,cpu-clock:u", name="user")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    assert got["events"][0]["count"] < faults["count"] - 2500
+    assert function(got, "cpu-clock:u", "computes", "self_count") < 0.2e9
+    assert not manifest(directory)["headlines"]  # it was asked for
+
+
 @pytest.mark.parametrize("event, first", [
     ("page-faults", True), ("cpu-clock", True), ("task-clock", True), ("cpu-clock:u", False),
     ("mem:0x1000:w", True), ("cpu-time", False), ("cpu-time,page-faults", True)])

@@ -96,7 +96,7 @@ print(queued)
 @pytest.mark.parametrize("limit", [0, 300])
 @pytest.mark.parametrize("handler", [[], ["handler"]], ids=["default", "handler"])
 def test_full_queue__kills_nobody_and_what_is_lost_is_counted(record, report, pathprof, limit, handler):
-    """The program's own signals fill what the limit leaves; an overflow then comes as SIGIO, which has it re-armed. (What
+    """The program's own signals fill what the limit leaves; then an overflow comes as SIGIO, which re-arms. (What
     other processes of the user take and give back is in the queue as well, but where nothing may be.)"""
     def small():
         resource.setrlimit(resource.RLIMIT_SIGPENDING, (limit, limit))
