@@ -440,6 +440,20 @@ def test_tracepoint__without_tracefs_is_said_with_the_command_that_mounts_it(pat
     assert f"mount -t tracefs nodev {TRACING}" in done.stderr
 
 
+def test_tracepoint__tracefs_that_is_closed_is_said_with_the_command_that_opens_it(tracing, pathprof, tmp_path):
+    if not shutil.which("setpriv") or not nobody(tmp_path):
+        pytest.skip("SKIPPED: no other user can be had")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    done = subprocess.run([*tracing, *user, pathprof, "record", "-o", tmp_path / "r", "-e",
+                           "syscalls:sys_enter_openat", "--", "true"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 125:
+        pytest.skip("SKIPPED: tracefs is open to every user here")
+    assert done.stderr == (
+        "pathprof record: Cannot sample syscalls:sys_enter_openat: tracefs is closed to this user; as root, 'mount "
+        "-o remount,gid=GROUP,mode=750 /sys/kernel/tracing' opens it\n")
+
+
 # ---- the ladder ----
 
 @needs_seccomp
