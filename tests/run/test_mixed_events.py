@@ -3,6 +3,7 @@
 or inherited. Each sample says of which event and thread it is, and what is exact is counted exactly."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -247,6 +248,33 @@ def test_inherit__what_short_threads_leave_out_is_said(record, report, python):
                              name="async")
     assert "page-faults is armed for each thread, not inherited: that goes with perf-sigtrap alone." in \
         report(directory)["notices"]
+
+
+@pytest.mark.parametrize("how, threads", [
+    (["-e", "page-faults"], 21), (["--trigger=perf-async", "-e", "page-faults,cpu-time"], 21),
+    (["--inherit", "-e", "page-faults"], 1), (["-e", "cpu-time"], 0)], ids=["each", "async", "inherit", "timer"])
+def test_arming__its_cost_and_what_it_left_uncovered_is_said(record, report, python, how, threads):
+    script = SHORT.replace("200", "20")
+    done, directory = record([python, "-S", "-c", script], *how)
+    if refused(done):
+        pytest.skip(f"SKIPPED: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    said = [re.fullmatch(
+        r"(\d+) threads? waited ([\d.]+ \w+)(?: each)? for the recorder to open (?:its|their) perf events, "
+        r"([\d.]+ \w+) at most; ([\d.]+ \w+) of CPU time went by before that, in no sample\.", notice)
+            for notice in report(directory)["notices"] if "for the recorder to open" in notice]
+    if not threads:
+        assert not said
+        return
+    number, each, longest, before = said[0].groups()
+    assert int(number) == threads
+    assert 0 < nanoseconds(each) <= nanoseconds(longest) < 1.1e9
+    assert 0 < nanoseconds(before) < 1e9
+
+
+def nanoseconds(text):
+    number, unit = text.split()
+    return float(number) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
 def lost(got):

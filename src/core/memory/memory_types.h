@@ -88,6 +88,13 @@ enum memory_late {
 	MEMORY_LATE_UNREADABLE,
 };
 
+/* What the set-up of threads by the recorder cost them. */
+struct memory_arming {
+	_Atomic uint64_t threads;
+	_Atomic uint64_t waited_ns, longest_ns;
+	_Atomic uint64_t uncovered_ns; /* CPU time that they ran before */
+};
+
 struct memory_header {
 	uint64_t magic;
 	uint32_t version;
@@ -123,6 +130,7 @@ struct memory_header {
 	/* Written by the agent of each image at its start, cleared by the recorder before it. */
 	struct memory_interpreter interpreter;
 	uint32_t only_locked; /* keep only samples of threads that hold the interpreter lock */
+	struct memory_arming arming;
 };
 
 enum slot_state {
