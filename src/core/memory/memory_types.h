@@ -89,6 +89,13 @@ enum memory_late {
 	MEMORY_LATE_UNREADABLE,
 };
 
+/* What the set-up of threads by the recorder cost them. */
+struct memory_arming {
+	_Atomic uint64_t threads;
+	_Atomic uint64_t waited_ns, longest_ns;
+	_Atomic uint64_t uncovered_ns; /* CPU time that they ran before */
+};
+
 struct memory_header {
 	uint64_t magic;
 	uint32_t version;
@@ -125,6 +132,7 @@ struct memory_header {
 	struct memory_interpreter interpreter;
 	uint32_t only_locked; /* keep only samples of threads that hold the interpreter lock */
 	uint64_t seed;	      /* of all that is drawn */
+	struct memory_arming arming;
 };
 
 enum slot_state {

@@ -240,6 +240,25 @@ void note_what_is_missing(struct recorder *recorder)
 		     name);
 }
 
+/* What one event for each thread costs it, beside what handlers do. */
+static void note_arming(struct recorder *recorder)
+{
+	const struct memory_arming *arming = &recorder->memory.header->arming;
+	char each[EVENT_TIME_BYTES], longest[EVENT_TIME_BYTES], before[EVENT_TIME_BYTES];
+	uint64_t threads = atomic_load(&arming->threads);
+
+	if (!threads)
+		return;
+	event_time_text(atomic_load(&arming->waited_ns) / threads, each);
+	event_time_text(atomic_load(&arming->longest_ns), longest);
+	event_time_text(atomic_load(&arming->uncovered_ns), before);
+	note(recorder,
+	     "%llu thread%s waited %s%s for the recorder to open %s perf events, %s at most; %s of "
+	     "CPU time went by before that, in no sample",
+	     (unsigned long long)threads, threads == 1 ? "" : "s", each,
+	     threads == 1 ? "" : " each", threads == 1 ? "its" : "their", longest, before);
+}
+
 /* The program is a zombie. Returns whether all was written. */
 static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struct errbuf *err)
 {
@@ -254,6 +273,7 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	window_settle(recorder);
 	meet_late_interpreter(recorder);
 	note_what_is_missing(recorder);
+	note_arming(recorder);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
 	waits_flush(recorder);
