@@ -38,7 +38,8 @@ struct cpython_layout {
 	uint16_t state_cframe;
 	uint16_t state_root_cframe;
 	uint16_t state_chunk;
-	uint16_t state_top; /* where the memory of the newest frame ends */
+	uint16_t state_top;	 /* where the memory of the newest frame ends */
+	uint16_t state_executor; /* not NULL: code of the JIT's runs */
 	uint16_t cframe_frame;
 	uint16_t cframe_previous;
 	uint16_t chunk_previous;

@@ -27,6 +27,7 @@ static const struct cpython_layout cpython_layout_314 = {
 	.state_status = 0x20,
 	.state_chunk = 0xe8,
 	.state_top = 0xf0,
+	.state_executor = 0x110,
 	.chunk_previous = 0x0,
 	.chunk_data = 0x18,
 	.frame_code = 0x0,

@@ -26,6 +26,7 @@ static const struct cpython_layout cpython_layout_315t = {
 	.state_status = 0x20,
 	.state_chunk = 0x100,
 	.state_top = 0x108,
+	.state_executor = 0x130,
 	.chunk_previous = 0x0,
 	.chunk_data = 0x18,
 	.frame_code = 0x0,

@@ -67,6 +67,9 @@ static void print_state(void)
 	PRINT(state_status, offsetof(PyThreadState, _status));
 	PRINT(state_chunk, offsetof(PyThreadState, datastack_chunk));
 	PRINT(state_top, offsetof(PyThreadState, datastack_top));
+#if SINCE(14)
+	PRINT(state_executor, offsetof(PyThreadState, current_executor));
+#endif
 	PRINT(chunk_previous, offsetof(_PyStackChunk, previous));
 	PRINT(chunk_data, offsetof(_PyStackChunk, data));
 #endif

@@ -358,6 +358,23 @@ static void test_thread_state__is_searched_where_the_variables_are_unknown(void 
 	}
 }
 
+static void test_runs_jitted__where_there_is_a_jit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t thread;
+
+		begin(layouts[i]);
+		thread = make_state(0, 0);
+		assert_false(cpython_runs_jitted(&world.cpython, thread));
+		if (layout->state_executor) {
+			world_put(thread + layout->state_executor, thread);
+			assert_true(cpython_runs_jitted(&world.cpython, thread));
+		}
+		end();
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
@@ -368,6 +385,7 @@ int main(void)
 		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
 		TEST(test_walk__a_caller_is_taken_while_what_it_called_is_cleared),
 		TEST(test_walk__instructions_of_a_threads_own_copy),
+		TEST(test_runs_jitted__where_there_is_a_jit),
 		TEST(test_thread_state__is_searched_where_the_variables_are_unknown),
 	};
 
