@@ -65,6 +65,38 @@ uint64_t cpython_remote_thread_state(struct cpython_remote *remote, const struct
 	return hint;
 }
 
+/*
+ * A thread parks on a semaphore of its own, in an entry on its stack: {argument, address that it
+ * waits on, semaphore, ..}, the same in all versions that have it. That address is the thread
+ * state's word that says whether it is attached, where a stopped world let it not attach.
+ */
+static bool parks_for_the_world(struct reader reader, const struct cpython_layout *layout,
+				uint64_t thread_state, uint64_t futex)
+{
+	uint64_t address;
+
+	return layout->free_threaded && load_u64(reader, futex - sizeof(address), &address) &&
+	       address == thread_state + layout->state_attached;
+}
+
+bool cpython_remote_waits_for_lock(struct cpython_remote *remote, const struct cpython *cpython,
+				   uint64_t thread_state, uint64_t futex)
+{
+	const struct cpython_layout *layout = cpython_layout_at(cpython->layout);
+	struct reader reader = reader_of(remote);
+	uint64_t interpreter, lock;
+
+	if (!layout || !layout->interpreter_lock_bytes)
+		return false;
+	if (parks_for_the_world(reader, layout, thread_state, futex))
+		return true;
+	lock = layout->interpreter_lock;
+	if (!lock && !load_u64(reader, cpython->runtime + layout->debug_interpreter_lock, &lock))
+		return false;
+	return load_u64(reader, thread_state + layout->state_interpreter, &interpreter) &&
+	       futex - (interpreter + lock) < layout->interpreter_lock_bytes;
+}
+
 void cpython_remote_walk(struct cpython_remote *remote, const struct cpython *cpython,
 			 uint64_t thread_state, struct cpython_remote_stack *stack)
 {

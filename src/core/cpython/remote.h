@@ -40,6 +40,18 @@ void cpython_remote_begin(struct cpython_remote *remote, pid_t pid);
 uint64_t cpython_remote_thread_state(struct cpython_remote *remote, const struct cpython *cpython,
 				     uint32_t tid, uint64_t hint, bool *ret_holds_lock);
 
+/**
+ * cpython_remote_waits_for_lock - does a thread that is blocked on a futex wait for its
+ * interpreter?
+ * @thread_state: the thread's, of this look
+ * @futex: the address of the futex
+ * For its own lock of a sub-interpreter (from 3.12 on), or, of a free-threaded build, for the
+ * world to go on that another thread stopped. The main interpreter's lock is elsewhere: in the
+ * runtime's state.
+ */
+bool cpython_remote_waits_for_lock(struct cpython_remote *remote, const struct cpython *cpython,
+				   uint64_t thread_state, uint64_t futex);
+
 /* Room for a walk, and how it ended. */
 struct cpython_remote_stack {
 	struct cpython_frame *frames; /* leaf first */

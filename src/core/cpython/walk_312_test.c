@@ -375,6 +375,44 @@ static void test_runs_jitted__where_there_is_a_jit(void **state)
 	}
 }
 
+static bool waits_for_lock(uint64_t thread, uint64_t futex)
+{
+	static struct cpython_remote remote;
+
+	cpython_remote_begin(&remote, getpid());
+	return cpython_remote_waits_for_lock(&remote, &world.cpython, thread, futex);
+}
+
+static void test_waits_for_lock__its_own_or_of_a_stopped_world(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t thread, runtime, interpreter, at, entry;
+
+		begin(layouts[i]);
+		thread = make_state(0, 0);
+		runtime = world_make(&world, 1024);
+		interpreter = world_make(&world, 2048);
+		entry = world_make(&world, 64); /* of a thread that is parked */
+		world.cpython.runtime = runtime;
+		world_put(thread + layout->state_interpreter, interpreter);
+		at = layout->interpreter_lock;
+		if (layout->debug_interpreter_lock)
+			world_put(runtime + layout->debug_interpreter_lock, at = 1000);
+		assert_true(waits_for_lock(thread, interpreter + at));
+		at += layout->interpreter_lock_bytes;
+		assert_true(waits_for_lock(thread, interpreter + at - 4));
+		assert_false(waits_for_lock(thread, interpreter + at));
+		assert_false(waits_for_lock(thread, entry + 16));
+		world_put(entry + 8, thread + layout->state_attached);
+		assert_int_equal(waits_for_lock(thread, entry + 16), layout->free_threaded);
+		world_put(entry + 8, thread);
+		assert_false(waits_for_lock(thread, entry + 16));
+		assert_false(waits_for_lock(thread, 8));
+		end();
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
@@ -385,6 +423,7 @@ int main(void)
 		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
 		TEST(test_walk__a_caller_is_taken_while_what_it_called_is_cleared),
 		TEST(test_walk__instructions_of_a_threads_own_copy),
+		TEST(test_waits_for_lock__its_own_or_of_a_stopped_world),
 		TEST(test_runs_jitted__where_there_is_a_jit),
 		TEST(test_thread_state__is_searched_where_the_variables_are_unknown),
 	};
