@@ -90,6 +90,7 @@ WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython_layou
 		return false;
 	walk_fetch(reader, name, 2);
 	walk_fetch(reader, line_table, 3);
+	walk_fetch_file(reader, code + layout->code_file);
 	return true;
 }
 

@@ -271,6 +271,7 @@ WALK_INLINE enum walk_312_code walk_312_check(struct reader reader,
 		return WALK_312_CODE_HIDDEN;
 	walk_fetch(reader, name, 2);
 	walk_fetch(reader, line_table, 3);
+	walk_fetch_file(reader, code + layout->code_file);
 	return WALK_312_CODE_GOOD;
 }
 
