@@ -79,6 +79,17 @@ void load_blocks_want(struct load_blocks *blocks, uint64_t address)
 	blocks->wanted[blocks->nr_wanted++] = (uint8_t)place;
 }
 
+size_t load_blocks_list(const struct load_blocks *blocks, uint64_t *pages, size_t max)
+{
+	size_t nr = 0;
+
+	for (unsigned int i = 0; i < NR_LOAD_BLOCKS && nr < max; i++)
+		if (blocks->blocks[i].round == blocks->round &&
+		    blocks->blocks[i].state == LOAD_BLOCK_READ)
+			pages[nr++] = blocks->blocks[i].number * LOAD_BLOCK_BYTES;
+	return nr;
+}
+
 /* The places to read: the page that is needed first, then those that are wanted, by number. */
 static unsigned int list_places(struct load_blocks *blocks, unsigned int needed,
 				uint8_t places[NR_LOAD_BLOCKS + 1])

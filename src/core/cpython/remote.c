@@ -16,8 +16,32 @@ static struct reader reader_of(struct cpython_remote *remote)
 	return (struct reader){.kind = READER_BLOCKS, .blocks = &remote->blocks};
 }
 
+static struct cpython_past_look *past_look(struct cpython_remote *remote, uint64_t thread_state)
+{
+	return &remote->past[(thread_state >> 4 ^ thread_state >> 12) % CPYTHON_PAST_LOOKS];
+}
+
+static void remember(struct cpython_remote *remote)
+{
+	struct cpython_past_look *past = past_look(remote, remote->thread_state);
+
+	past->thread_state = remote->thread_state;
+	past->nr_pages = load_blocks_list(&remote->blocks, past->pages, CPYTHON_PAST_PAGES);
+}
+
+static void want_as_before(struct cpython_remote *remote, uint64_t thread_state)
+{
+	const struct cpython_past_look *past = past_look(remote, thread_state);
+
+	for (size_t i = 0; past->thread_state == thread_state && i < past->nr_pages; i++)
+		load_blocks_want(&remote->blocks, past->pages[i]);
+}
+
 void cpython_remote_begin(struct cpython_remote *remote, pid_t pid)
 {
+	if (remote->thread_state && remote->blocks.pid == pid)
+		remember(remote);
+	remote->thread_state = 0;
 	load_blocks_begin(&remote->blocks, pid);
 }
 
@@ -40,6 +64,7 @@ static bool still_runs(struct cpython_remote *remote, const struct state_scan *s
 {
 	const struct cpython_layout *layout = scan->layout;
 
+	want_as_before(remote, state);
 	load_blocks_want(&remote->blocks,
 			 scan->cpython->runtime + layout->runtime_first_interpreter);
 	load_blocks_want(&remote->blocks, remote->interpreter + layout->interpreter_next);
@@ -60,9 +85,9 @@ uint64_t cpython_remote_thread_state(struct cpython_remote *remote, const struct
 	if (!scan.layout)
 		return 0;
 	if (!hint || !still_runs(remote, &scan, hint))
-		return state_scan(&scan, 0, ret_holds_lock);
+		return remote->thread_state = state_scan(&scan, 0, ret_holds_lock);
 	*ret_holds_lock = state_holds_lock(&scan, hint);
-	return hint;
+	return remote->thread_state = hint;
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -358,6 +359,45 @@ static void test_thread_state__is_searched_where_the_variables_are_unknown(void 
 	}
 }
 
+static uint32_t calls_of_a_look(struct cpython_remote *remote, uint64_t thread)
+{
+	struct cpython_frame frames[ROOM];
+	struct cpython_remote_stack stack = {.frames = frames, .max = ROOM};
+	uint32_t before = remote->blocks.nr_calls;
+	bool holds_lock;
+
+	cpython_remote_begin(remote, getpid());
+	assert_int_equal(
+		cpython_remote_thread_state(remote, &world.cpython, 7, thread, &holds_lock),
+		thread);
+	cpython_remote_walk(remote, &world.cpython, thread, &stack);
+	assert_int_equal(stack.nr_frames, 1);
+	return remote->blocks.nr_calls - before;
+}
+
+static void test_remote__a_look_like_the_last_one_is_one_call(void **state)
+{
+	static struct cpython_remote remote;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t code, runtime, leaf, thread;
+
+		begin(layouts[i]);
+		memset(&remote, 0, sizeof(remote));
+		world_make(&world, 8192);
+		code = make_code(0);
+		runtime = world_make(&world, 8192);
+		world.cpython.runtime = runtime;
+		leaf = push(code, 1, loop(0));
+		thread = make_state(leaf, 0);
+		add_state(runtime, thread, 7, 1);
+		assert_true(calls_of_a_look(&remote, thread) > 1);
+		assert_int_equal(calls_of_a_look(&remote, thread), 1);
+		end();
+	}
+}
+
 static void test_runs_jitted__where_there_is_a_jit(void **state)
 {
 	(void)state;
@@ -424,6 +464,7 @@ int main(void)
 		TEST(test_walk__a_caller_is_taken_while_what_it_called_is_cleared),
 		TEST(test_walk__instructions_of_a_threads_own_copy),
 		TEST(test_waits_for_lock__its_own_or_of_a_stopped_world),
+		TEST(test_remote__a_look_like_the_last_one_is_one_call),
 		TEST(test_runs_jitted__where_there_is_a_jit),
 		TEST(test_thread_state__is_searched_where_the_variables_are_unknown),
 	};
