@@ -29,6 +29,8 @@ import wall
 
 PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests" / "run"))
+import pythons  # noqa: E402 - where the interpreters are is the tests' knowledge
 
 
 class Bench:
@@ -37,13 +39,16 @@ class Bench:
     def __init__(self, build, quick):
         self.build = build
         self.quick = quick
+        self.python = PYTHON
+        self.label = ""  # of figures of another interpreter
         self.pathprof = build / "pathprof"
         self.figures = []
         self.work = Path(tempfile.mkdtemp(prefix="pathprof-bench-"))
 
     def add(self, name, value, unit, goal=None, beside=None):
         met = None if value is None or goal is None else value <= goal
-        figure = dict(name=name, value=value, unit=unit, goal=goal, met=met, beside=beside or {})
+        figure = dict(name=name + self.label, value=value, unit=unit, goal=goal, met=met,
+                      beside=beside or {})
         self.figures.append(figure)
         print_figure(figure)
 
@@ -73,7 +78,7 @@ def print_figure(figure):
     goal = "" if figure["goal"] is None else f"<= {shown(figure['goal'])}"
     beside = ", ".join(f"{name} {shown(value)}" for name, value in figure["beside"].items())
     print(
-        f"{figure['name']:<58} {shown(figure['value']):>12} {figure['unit']:<9} {goal:<9}"
+        f"{figure['name']:<72} {shown(figure['value']):>12} {figure['unit']:<9} {goal:<9}"
         f" {verdict:<7} {beside}",
         flush=True,
     )
@@ -139,6 +144,7 @@ def set_up(bench):
                   extra / perf["bare_ns"], "times", 2,
                   {"extra us": extra / 1e3, "bare us": perf["bare_ns"] / 1e3,
                    "bare, machine's only event us": plain["bare_ns"] / 1e3,
+                   "floor: another thread opens it us": perf["by_another_ns"] / 1e3,
                    "paper's way us": perf["paper_ns"] / 1e3})
         bench.add("set-up of a thread, perf event, six busy threads beside, p99",
                   crowded["p99_ns"] / 1e3, "us", None,
@@ -167,7 +173,8 @@ def short_threads(bench):
 
 
 def capture(bench):
-    run = subprocess.run([PYTHON, HERE / "capture.py", bench.build / "bench" / "libbench-capture.so"],
+    run = subprocess.run([bench.python, HERE / "capture.py",
+                          bench.build / "bench" / "libbench-capture.so"],
                          check=True, stdout=subprocess.PIPE)
     result = json.loads(run.stdout)
     for name, key, goal in (
@@ -214,7 +221,7 @@ def per_sample(bench):
     loops = "4000" if bench.quick else "20000"
 
     def overhead(number):
-        report = bench.report(bench.record(f"overhead-{number}", PYTHON, script, number,
+        report = bench.report(bench.record(f"overhead-{number}", bench.python, script, number,
                                            options=["-e", "cpu-time"]))
         return report["overhead"]["handler_ns"], report["overhead"]["recorder_ns"], report["samples"]
 
@@ -233,7 +240,7 @@ def peers_per_sample(bench, script):
     folded = bench.work / "peer.txt"
 
     def command(name, loops):
-        plain = [PYTHON, script, loops]
+        plain = [bench.python, script, loops]
         return plain, {
             "austin": ["austin", "-i", "4000", "-o", folded, *plain],
             "py-spy": ["py-spy", "record", "-r", "250", "-f", "raw", "-o", folded, "--", *plain],
@@ -258,7 +265,7 @@ def without_samples(bench):
     """The interpreter runs no slower while no sample is taken: the agent there, sampling delayed."""
     script = bench.work / "busy.py"
     script.write_text(BUSY)
-    plain = [PYTHON, script, "600" if bench.quick else "3000"]
+    plain = [bench.python, script, "600" if bench.quick else "3000"]
     waiting = [bench.pathprof, "record", "-q", "--delay", "1h", "-o", bench.work / "waiting", "--",
                *plain]
     ratios = []
@@ -269,11 +276,11 @@ def without_samples(bench):
 
 
 def busy_by_cpu_timer(bench):
-    cpu_timer.measure(bench, PYTHON, cpu_of)
+    cpu_timer.measure(bench, bench.python, cpu_of)
 
 
 def start_up(bench):
-    plain = [PYTHON, "-c", "pass"]
+    plain = [bench.python, "-c", "pass"]
     variants = {
         "pathprof": [bench.pathprof, "record", "-q", "-o", bench.work / "start", "--", *plain],
     }
@@ -294,7 +301,7 @@ def to_report(bench):
     for index in range(10 if bench.quick else 30):
         path = bench.work / f"last-{index % 2}"
         run = subprocess.run(
-            f"'{bench.pathprof}' record -q -o '{path}' -- {PYTHON} -c '{script}' &&"
+            f"'{bench.pathprof}' record -q -o '{path}' -- {bench.python} -c '{script}' &&"
             f" '{bench.pathprof}' report --no-pager '{path}' > '{bench.work}/report.txt'",
             shell=True, check=True, stdout=subprocess.PIPE, text=True,
         )
@@ -341,7 +348,7 @@ def sizes(bench):
         deep = bench.work / f"busy-{depth}.py"
         deep.write_text(BUSY.replace("down(28", f"down({depth}"))
         loops = "3000" if bench.quick else "12000"
-        path = bench.record(f"size-{depth}", PYTHON, deep, loops, options=["-e", "cpu-time"])
+        path = bench.record(f"size-{depth}", bench.python, deep, loops, options=["-e", "cpu-time"])
         samples = bench.report(path)["samples"]
         stream = directory_bytes(path, "ust/slot_*")
         packets = sum(nr_packets(path) for path in path.glob("ust/slot_*"))
@@ -406,7 +413,7 @@ def memory(bench):
         script = bench.work / "threads.py"
         script.write_text(THREADS)
         run = subprocess.run([bench.pathprof, "record", "-q", "-o", bench.work / "threads", "--",
-                              PYTHON, script, str(number)],
+                              bench.python, script, str(number)],
                              check=True, stdout=subprocess.PIPE, text=True)
         return int(run.stdout)
 
@@ -420,7 +427,7 @@ def memory(bench):
         script.write_text(MANY_NODES)
         path = bench.work / "nodes"
         process = subprocess.Popen([bench.pathprof, "record", "-q", "-e", "page-faults", "-c", "1",
-                                    "-o", path, "--", PYTHON, script, str(stacks)])
+                                    "-o", path, "--", bench.python, script, str(stacks)])
         _, _, usage = os.wait4(process.pid, 0)
         return usage.ru_maxrss
 
@@ -430,12 +437,15 @@ def memory(bench):
 
 
 def waits(bench):
-    wall.measure(bench, PYTHON)
+    wall.measure(bench, bench.python)
 
 
 PARTS = [forwarding, set_up, short_threads, capture, per_sample, without_samples,
          busy_by_cpu_timer, start_up, to_report, large_report, sizes, steady_archive, memory,
          waits]
+
+# What the interpreter has a part in.
+PARTS_OF_EACH_INTERPRETER = [capture, per_sample, without_samples, start_up]
 
 
 def machine():
@@ -448,6 +458,15 @@ def machine():
             "machine": platform.machine(), "python": PYTHON, "load": os.getloadavg()[0]}
 
 
+def measure(bench, parts, only):
+    for part in parts:
+        if only in part.__name__:
+            try:
+                part(bench)
+            except (OSError, RuntimeError, subprocess.CalledProcessError) as problem:
+                bench.add(f"{part.__name__}: {problem}", None, "")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=Path)
@@ -455,12 +474,11 @@ def main():
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     bench = Bench(options.build.resolve(), options.quick)
-    for part in PARTS:
-        if options.only in part.__name__:
-            try:
-                part(bench)
-            except (OSError, RuntimeError, subprocess.CalledProcessError) as problem:
-                bench.add(f"{part.__name__}: {problem}", None, "")
+    measure(bench, PARTS, options.only)
+    for interpreter in pythons.supported():
+        if interpreter.path != PYTHON and not interpreter.environment:
+            bench.python, bench.label = interpreter.path, f", {interpreter.name}"
+            measure(bench, PARTS_OF_EACH_INTERPRETER, options.only)
     (bench.build / "bench.json").write_text(
         json.dumps({"machine": machine(), "figures": bench.figures}, indent=1) + "\n")
     shutil.rmtree(bench.work)

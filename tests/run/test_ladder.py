@@ -5,18 +5,15 @@ What the kernel refuses is made by a seccomp filter of our own, which is inherit
 perf_event_open with an errno of the test's choice, as container runtimes do.
 """
 
-import ctypes
 import errno
 import json
-import os
 import resource
 import shutil
-import struct
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import BUILD
+from refused import forbid, needs_seccomp, nobody
 
 TRACING = Path("/sys/kernel/tracing")
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="SKIPPED: no compiler")
@@ -128,10 +125,8 @@ def test_breakpoint__every_access_once(record, report, tmp_path, symbol, access,
         pytest.skip("SKIPPED: no breakpoints here")
     assert done.returncode == 0, done.stderr
     got = report(directory)
-    # From the random first period on to whole ones the kernel lets an overflow or two more happen.
-    beyond = 0 if period == 1 else 3
-    assert samples - beyond <= got["samples"] + got["lost"]["total"] <= samples + beyond
-    assert period > 1 or got["lost"]["total"] == 0
+    # Where the recorder has no turn at the first overflow, the last sample may be beyond the end.
+    assert samples - (period > 1) <= got["samples"] <= samples and got["lost"]["total"] == 0
     assert got["events"][0]["name"] == name and got["events"][0]["count"] == samples * period
 
 
@@ -277,6 +272,124 @@ def test_tracepoint__a_call_that_blocks_ends_as_without_us(tracing, pathprof, re
     assert report(tmp_path / "r")["samples"] >= 3
 
 
+STOPS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int nothing[2], polled, word;
+static const struct timespec some = {.tv_nsec = 500000000};
+
+static long sleeps(void) { return syscall(SYS_nanosleep, &some, NULL); }
+static long sleeps_by_clock(void) { return -clock_nanosleep(CLOCK_MONOTONIC, 0, &some, NULL); }
+static long polls(void) { struct pollfd one = {.fd = nothing[0], .events = POLLIN}; return poll(&one, 1, 500); }
+static long waits_for_futex(void) { return syscall(SYS_futex, &word, FUTEX_WAIT, 0, &some, NULL, 0); }
+static long waits_by_epoll(void) { struct epoll_event one; return epoll_wait(polled, &one, 1, 500); }
+static long selects(void)
+{
+	struct timeval time = {.tv_usec = 500000};
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(nothing[0], &set);
+	return select(nothing[0] + 1, &set, NULL, NULL, &time);
+}
+
+/* Until the process is in that state, by /proc: S waits, T is stopped. */
+static void await(pid_t pid, char state)
+{
+	char path[32], text[256] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	do {
+		int fd = open(path, O_RDONLY);
+
+		if (read(fd, text, sizeof(text) - 1) <= 0)
+			_exit(1);
+		close(fd);
+		usleep(1000);
+	} while (strrchr(text, ')')[2] != state);
+}
+
+/* What the call gives where the process is stopped and goes on in the middle of it. */
+static void stopped(const char *name, long (*call)(void))
+{
+	pid_t target = getpid(), child = fork();
+	long got;
+
+	if (child == 0) {
+		await(target, 'S');
+		kill(target, SIGSTOP);
+		await(target, 'T');
+		kill(target, SIGCONT);
+		_exit(0);
+	}
+	for (int i = 0; i < 5; i++)
+		close(open("/dev/null", O_RDONLY)); /* an overflow is as near as it can be */
+	errno = 0;
+	got = call();
+	printf("%s %ld %d\n", name, got, got < 0 ? errno : 0);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+int main(void)
+{
+	if (pipe(nothing))
+		return 1;
+	polled = epoll_create1(0);
+	epoll_ctl(polled, EPOLL_CTL_ADD, nothing[0], &(struct epoll_event){.events = EPOLLIN});
+	stopped("nanosleep", sleeps);
+	stopped("clock_nanosleep", sleeps_by_clock);
+	stopped("poll", polls);
+	stopped("select", selects);
+	stopped("futex", waits_for_futex);
+	stopped("epoll_wait", waits_by_epoll);
+	return 0;
+}
+"""
+
+
+STOPPED = (f"nanosleep 0 0\nclock_nanosleep 0 0\npoll 0 0\nselect 0 0\nfutex -1 {errno.ETIMEDOUT}\n"
+           f"epoll_wait -1 {errno.EINTR}\n")
+
+
+@pytest.fixture(scope="module")
+def stops(tmp_path_factory):
+    """The program; what it prints without us is what the kernel's manual says."""
+    program = tmp_path_factory.mktemp("stops") / "stops"
+    program.with_suffix(".c").write_text(STOPS)
+    subprocess.run(["gcc", "-o", program, program.with_suffix(".c")], check=True)
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == STOPPED
+    return program
+
+
+@needs_compiler
+@pytest.mark.parametrize("event", ["syscalls:sys_enter_openat", "syscalls:sys_enter_close",
+                                   "exceptions:page_fault_user", "page-faults/period=1/u", "cpu-clock:u",
+                                   "cpu-time"])
+def test_stops__leave_calls_that_wait_as_without_us(tracing, pathprof, report, tmp_path, stops, event):
+    """A stop and a continuation in the middle: poll(), select() and sleeps go on, epoll_wait() fails with EINTR.
+    So it is under what may signal; the entries of the calls themselves are refused, see below. (Clocks and page faults
+    of the kernel's side may come on the way into the wait: pathprof-record(1).)"""
+    done = traced(tracing, pathprof, tmp_path / "r", event, [stops])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == STOPPED
+    if event.startswith("syscalls:"):
+        assert report(tmp_path / "r")["samples"] >= 30
+
+
 def test_tracepoint__one_that_the_signal_meets_does_not_keep_itself_going(tracing, pathprof, report,
                                                                           python, tmp_path):
     (tmp_path / "opens.py").write_text(OPENS)
@@ -287,17 +400,36 @@ def test_tracepoint__one_that_the_signal_meets_does_not_keep_itself_going(tracin
     assert report(tmp_path / "r")["events"][0]["period"] == 101
 
 
-@pytest.mark.parametrize("event, words", [
-    ("sched:sched_switch", "Cannot sample sched:sched_switch: it belongs to threads that wait or are "
-     "about to, which a signal would disturb; record with --wall to see waits"),
-    ("syscalls:sys_enter_poll", "Cannot sample syscalls:sys_enter_poll: the call waits"),
-    ("syscalls:sys_exit_read", "the call that ends may have waited"),
-    ("context-switches", "Cannot sample context-switches: it happens while a thread waits"),
-    ("cpu-migrations", "record with --wall to see waits")])
-def test_waiting__is_no_event_for_a_signal(pathprof, tmp_path, event, words):
-    done = pathprof("record", "-e", event, "--", "touch", "ran", cwd=tmp_path)
-    assert done.returncode == 2 and words in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "ran").exists()
+BELONGS = ("it belongs to threads that wait or are about to, which a signal would disturb; record with "
+           "--wall to see waits")
+CALL_WAITS = ("the call waits, and with a signal pending fails where a stop and a continuation would have "
+              "it go on; record with --wall to see waits")
+CALL_ENDS = ("the call that ends may have waited and have been broken off, which a signal would hide; "
+             "sample its sys_enter, or record with --wall to see waits")
+HAPPENS = ("it happens while a thread waits, and a signal to a waiting thread changes what its system call "
+           "returns; record with --wall to see waits")
+BY_NAME = "whether it belongs to waiting is known of a tracepoint by its name alone, GROUP:NAME"
+
+
+@pytest.mark.parametrize("event, cause", [
+    *[(name, BELONGS) for name in (
+        "sched:sched_switch", "sched:sched_waking", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
+        "timer:hrtimer_start", "lock:contention_begin", "irq:softirq_entry", "signal:signal_deliver")],
+    *[(f"syscalls:sys_enter_{call}", CALL_WAITS) for call in (
+        "nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait2", "futex",
+        "futex_wait", "pause", "rt_sigsuspend", "rt_sigtimedwait", "msgrcv", "semtimedop", "io_uring_enter")],
+    ("syscalls:sys_exit_read", CALL_ENDS), ("syscalls:sys_exit_openat:u", CALL_ENDS),
+    *[(name, HAPPENS) for name in ("context-switches", "cs", "context-switches:u", "cpu-migrations",
+                                   "migrations", "software/config=3/", "software/config=4/")],
+    ("tracepoint/config=320/", BY_NAME)])
+def test_waiting__is_no_event_for_a_signal(pathprof, tmp_path, event, cause):
+    """Neither unasked nor forced, nor beside others."""
+    for options in ["-e", event], ["-e", event, "--trigger=perf-sigtrap"], ["-e", f"cpu-time,{event}"], \
+            ["-e", event, "--inherit"], ["--wall", "-e", f"cpu-time,{event}"]:
+        done = pathprof("record", *options, "--", "touch", "ran", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (
+            2, f"pathprof record: Cannot sample {event.removesuffix(':u')}: {cause}\n")
+        assert not (tmp_path / "ran").exists()
 
 
 def test_tracepoint__without_tracefs_is_said_with_the_command_that_mounts_it(pathprof, tmp_path):
@@ -309,31 +441,6 @@ def test_tracepoint__without_tracefs_is_said_with_the_command_that_mounts_it(pat
 
 
 # ---- the ladder ----
-
-BPF_LD_W_ABS, BPF_JEQ_K, BPF_RET_K = 0x20, 0x15, 0x06
-PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
-PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
-
-
-def forbid(number):
-    """What a child runs before its exec: perf_event_open fails with this errno from then on."""
-    code = b"".join(struct.pack("HBBI", *step) for step in (
-        (BPF_LD_W_ABS, 0, 0, 0), (BPF_JEQ_K, 0, 1, PERF_EVENT_OPEN),
-        (BPF_RET_K, 0, 0, 0x00050000 | number), (BPF_RET_K, 0, 0, 0x7fff0000)))
-    steps = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(steps))
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def run():
-        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0):
-            raise OSError(ctypes.get_errno(), "seccomp")
-        return steps  # lives until here
-    return run
-
-
-needs_seccomp = pytest.mark.skipif(not PERF_EVENT_OPEN, reason="SKIPPED: unknown system call number")
-
 
 @needs_seccomp
 @pytest.mark.parametrize("number, cause", [
@@ -410,18 +517,6 @@ def test_ladder__kernel_time_that_is_not_counted_is_the_first_line(record, repor
     assert got["notices"][0].startswith(said) and got["events"][0]["user_only"]
     done, directory = record([python, "-c", "pass"], "-e", "page-faults:u", name="asked")
     assert not manifest(directory)["headlines"]
-
-
-def nobody(tmp_path):
-    """How to start a command as an ordinary user, who may write in tmp_path; skips where none can."""
-    if os.geteuid() == 0:
-        if not all(p.stat().st_mode & 1 for p in (BUILD, *BUILD.parents)):
-            pytest.skip("SKIPPED: another user cannot reach the build tree")
-        os.chmod(tmp_path, 0o777)
-        for parent in tmp_path.parents[:3]:
-            if parent.name.startswith(("pytest", "pt-")):
-                os.chmod(parent, 0o755)
-    return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 @pytest.mark.parametrize("event, first", [

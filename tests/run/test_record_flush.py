@@ -177,6 +177,6 @@ def test_window__the_count_of_cpu_time_begins_after_the_delay(record):
     got = manifest(directory)
     samples = int(done.stderr.split("pathprof: ")[-1].split()[0])
     count = got["events"][0]["count"]
-    # In the first 100 ms it can have had no more than these.
-    assert 0.9e9 - 0.1e9 <= count < got["end_ns"] - got["start_ns"] - 0.1e9 + got["tick_ns"]
+    # The window may begin late, never early: the upper bound is the sharp one.
+    assert 0.9e9 - 0.2e9 <= count < got["end_ns"] - got["start_ns"] - 0.1e9 + got["tick_ns"]
     assert 0.5 * count < samples * got["tick_ns"] < count + 3 * got["tick_ns"]

@@ -2,6 +2,7 @@
 """`record --wall`: waits with their stacks, read from outside, against what the program did."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,24 @@ libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.c_char_p(filter), 0, 0) == 0, ctypes.get_errno()
 os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+BESIDE = """
+import mmap, time
+def touch():
+    memory = mmap.mmap(-1, 4096 * 3000)
+    for page in range(3000):
+        memory[page * 4096] = 1
+def work():
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        pass
+def waits():
+    time.sleep(1)
+touch()
+work()
+waits()
 """
 
 
@@ -153,9 +172,57 @@ def test_wall__delay_and_duration_cut_waits(record, report, python):
     assert json.loads((directory / "manifest.json").read_text())["complete"]
 
 
+@pytest.mark.parametrize("events, clock", [
+    (["cpu-time,page-faults/period=1/"], 0), (["page-faults/period=1/", "cpu-clock"], 1),
+    (["page-faults/period=1/,cpu-clock:k,task-clock,cpu-time"], 2)])
+def test_wall__waits_are_the_clocks_and_other_events_stand_beside_it(
+        record, report, pathprof, python, tmp_path, events, clock):
+    """A second of waiting, 0.3 s of work and 3,000 page faults: each is of its own event alone."""
+    rows = json.loads(pathprof("list", "--json").stdout)["events"]
+    if not all(row["available"] for row in rows if row["name"] in ("page-faults", "cpu-clock")):
+        pytest.skip("SKIPPED: no perf events here")
+    if ":k" in "".join(events) and os.geteuid():
+        pytest.skip("SKIPPED: the kernel's side is root's")
+    script = tmp_path / "beside.py"
+    script.write_text(BESIDE)
+    options = [word for event in events for word in ("-e", event)]
+    done, directory = record([python, "-S", script], "--wall", *options)
+    assert done.returncode == 0, done.stderr
+    document = report(directory)
+    names = [name.split("/")[0] for name in ",".join(events).split(",")]
+    names[clock] = "wall-time"
+    assert [row["name"] for row in document["events"]] == names
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert (manifest["wall"]["event"], document["waits"]["event"]) == ("wall-time", "wall-time")
+    assert {row["event"] for row in document["states"] if row["state"] == "waiting"} == {"wall-time"}
+
+    def count(event, function, key="self_count"):
+        return sum(row[key] for row in document["functions"]
+                   if (row["event"], row["name"]) == (event, function))
+    assert 0.95e9 < count("wall-time", "waits") < 1.5e9
+    on_cpu = sum(row["self_count"] for row in report(directory, "--split-state")["functions"]
+                 if row["name"] == "work" and row["event"] == "wall-time"
+                 and row["state"] in ("running", "gil"))
+    assert 0.15e9 < on_cpu < 0.6e9  # what it was preempted is beside it
+    assert 2900 <= count("page-faults", "touch") <= 3100  # and what the lines before and behind do
+    assert count("page-faults", "waits") < 30
+    for row in document["events"]:
+        assert row["samples"] == sum(each["self"] for each in document["functions"]
+                                     if each["event"] == row["name"])
+    wall_time = document["events"][clock]
+    recorded = document["recording"]["end_ns"] - document["recording"]["start_ns"]
+    assert wall_time["count"] == pytest.approx(recorded, rel=0.05)
+    folded = pathprof("export", directory, "--format=collapsed", "--event=page-faults").stdout
+    assert folded and "[waiting]" not in folded
+    text = pathprof("report", directory).stdout
+    assert "\nwall-time: " in text and "\npage-faults: " in text
+
+
 def test_wall__needs_a_clock_and_no_gil(pathprof):
-    done = pathprof("record", "--wall", "-e", "page-faults", "--", "true")
-    assert done.returncode == 2 and "clock" in done.stderr
+    for events in ["page-faults", *["page-faults,cpu-clock:k"] * (os.geteuid() == 0)]:
+        done = pathprof("record", "--wall", "-e", events, "--", "true")
+        assert done.returncode == 2
+        assert "--wall needs a clock for threads that run, among the events" in done.stderr
     done = pathprof("record", "--wall", "--gil", "--", "true")
     assert done.returncode == 2 and "--gil" in done.stderr
 

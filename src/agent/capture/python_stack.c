@@ -8,19 +8,20 @@
  *   slot->walk     step:11  run:40  main:7                              leaf first
  *
  * From the root on, a frame with the kind, the content and the position of the one in slot->stack
- * at that depth, below only such frames, has that one's node: nothing is looked up. At the first
- * difference the rest is interned in the table and written over slot->stack.
+ * at that depth, below only such frames, has that one's node: nothing is looked up, nothing is
+ * written. At the first difference the rest is interned in the table and written over slot->stack.
  *
  * Identity is the hash of a code object's content, computed in this very walk: an address says
  * nothing from one tick to the next, for code objects die and their addresses come back. Within a
  * walk an address does identify its code (the frames hold references), and the slot's memo,
  * valid for one epoch, spares reading a code object again: recursion reads it once.
  *
- * Cost, n frames with c different code objects:
- *   always      n * (a memo's line, 2 lines of slot->stack) + c * cpython_identify()
+ * Cost, n frames with c different code objects, of which r follow one of other code:
+ *   always      n * (a quarter of a line of slot->walk, half a line of slot->stack)
+ *               + r * a memo's line + c * cpython_identify()
  *   new frames  a table look-up each: the index's line and the node's
  *   new code    a look-up, and copying its names and line table; the misses of the look-ups overlap
- * The code objects' lines are asked for ahead of their reading: misses overlap.
+ * cpython_walk() has asked for the lines that cpython_identify() reads.
  */
 #include "agent/capture/python_stack.h"
 
@@ -28,9 +29,7 @@
 
 #define CODE_NAME_CHARS_MAX	  4096	     /* longer names are cut */
 #define CODE_LINE_TABLE_BYTES_MAX (1u << 20) /* longer tables are left out: lines unknown */
-#define PREFETCH_LINE		  64
-#define KIND_LOCKED		  0x100u /* of a leaf, beside its kind: the lock is held */
-#define PREFETCH_LINES		  3	 /* of a code object: what identifies it is in there */
+#define KIND_LOCKED		  0x100u     /* of a leaf, beside its kind: the lock is held */
 
 _Static_assert(sizeof(struct cpython_frame) == sizeof(((struct slot *)0)->walk[0]),
 	       "the walk writes into slot->walk");
@@ -41,32 +40,16 @@ struct interning {
 	struct slot *slot;
 	const struct cpython *cpython;
 	struct cpython_file_memo file_memo;
-	uint32_t depth;	   /* frames done */
-	uint32_t parent;   /* node of the last one */
-	bool same;	   /* all frames done are those of slot->stack */
-	bool leaf;	   /* the frame at hand is the innermost */
-	bool ahead;	   /* the frames that are left were identified */
-	uint32_t degraded; /* as in struct python_chain */
+	uint32_t depth;	    /* frames done */
+	uint32_t parent;    /* node of the last one */
+	bool same;	    /* all frames done are those of slot->stack */
+	uint32_t leaf_kind; /* of the innermost frame */
+	uint32_t degraded;  /* as in struct python_chain */
 };
 
 static const struct cpython_frame *walked(const struct slot *slot, size_t index)
 {
 	return (const struct cpython_frame *)&slot->walk[index];
-}
-
-/* Recursion repeats an address: asking once is enough. A bad address is no fault here. */
-static void prefetch_codes(const struct slot *slot, size_t nr_frames)
-{
-	uint64_t previous = 0;
-
-	for (size_t i = nr_frames; i-- > 0;) {
-		uint64_t address = walked(slot, i)->code_address;
-
-		for (unsigned int line = 0; address != previous && line < PREFETCH_LINES; line++)
-			__builtin_prefetch(
-				(const void *)(uintptr_t)(address + line * PREFETCH_LINE));
-		previous = address;
-	}
 }
 
 /* The entries of earlier walks must never look like this one's, also when the epoch wraps. */
@@ -155,15 +138,16 @@ static enum code_result add_code(struct memory *memory, uint64_t identity,
 	return CODE_OK;
 }
 
-/* The frame of slot->stack at this depth, if it and all before it are the same as @frame. */
-static const struct stack_frame *same_frame(struct interning *in, const struct stack_frame *frame)
+/* As struct stack_frame has it. */
+static uint32_t where_of(const struct cpython_frame *frame)
 {
-	const struct stack_frame *old = &in->slot->stack[in->depth];
+	return frame->position << 1 | frame->entry;
+}
 
-	in->same = in->same && in->depth < in->slot->previous_depth &&
-		   old->identity == frame->identity && old->where == frame->where &&
-		   old->kind == frame->kind;
-	return in->same ? old : NULL;
+static bool is_frame(const struct stack_frame *old, uint64_t identity, uint32_t where,
+		     uint32_t kind)
+{
+	return old->identity == identity && old->where == where && old->kind == kind;
 }
 
 static unsigned int flags_of(const struct stack_frame *frame)
@@ -185,21 +169,17 @@ static bool push_new(struct interning *in, struct stack_frame *frame)
 	return true;
 }
 
-static void push_old(struct interning *in, const struct stack_frame *old)
-{
-	in->depth++;
-	in->parent = old->node;
-}
-
 static bool push_marker(struct interning *in, enum node_kind kind, enum degraded_reason reason)
 {
 	struct stack_frame frame = {.kind = kind};
-	const struct stack_frame *old = same_frame(in, &frame);
+	const struct stack_frame *old = &in->slot->stack[in->depth];
 
 	in->degraded |= 1u << reason;
-	if (!old)
+	in->same = in->same && in->depth < in->slot->previous_depth && is_frame(old, 0, 0, kind);
+	if (!in->same)
 		return push_new(in, &frame);
-	push_old(in, old);
+	in->depth++;
+	in->parent = old->node;
 	return true;
 }
 
@@ -230,7 +210,7 @@ static bool name_code(struct interning *in, struct walk_memo *memo)
 }
 
 /* The memo of a code object, which is read if this walk has not met it. */
-static struct walk_memo *identified(struct interning *in, uint64_t code_address)
+static inline struct walk_memo *identified(struct interning *in, uint64_t code_address)
 {
 	struct walk_memo *memo = memo_of(in->slot, code_address);
 
@@ -243,58 +223,94 @@ static struct walk_memo *identified(struct interning *in, uint64_t code_address)
 	return memo;
 }
 
-/*
- * Identifies the frames that are left, from the one at @index of the walk on, before they are
- * looked up, and asks for their lines of the index: each is a miss of cache and TLB, some 0.25 us,
- * and many of them overlap. Once a walk, when it leaves the last stack: a repeated one pays
- * nothing.
- */
-static void identify_ahead(struct interning *in, size_t index)
+static uint32_t kind_of(const struct interning *in, size_t index)
 {
-	in->ahead = true;
-	for (size_t i = index + 1; i-- > 0;)
-		table_prefetch_code(in->memory,
-				    identified(in, walked(in->slot, i)->code_address)->identity);
+	return index == 0 ? in->leaf_kind : NODE_PYTHON;
 }
 
-static bool push_frame(struct interning *in, const struct cpython_frame *walked_frame)
+/*
+ * Passes over the frames that are those of the last stack, from the root on: all that a repeated
+ * stack costs. Recursion repeats a code object, and the memo at hand is then the one. Returns how
+ * many frames are left.
+ */
+static size_t push_repeated(struct interning *in, size_t nr_frames)
 {
-	struct walk_memo *memo = identified(in, walked_frame->code_address);
-	struct stack_frame frame = {.code_address = walked_frame->code_address,
-				    .identity = memo->identity,
-				    .where = walked_frame->position << 1 | walked_frame->entry,
-				    .kind = NODE_PYTHON};
-	const struct stack_frame *old;
+	static const struct walk_memo none;
+	const struct slot *slot = in->slot;
+	const struct stack_frame *old = &slot->stack[in->depth];
+	const struct stack_frame *end = &slot->stack[slot->previous_depth];
+	const struct walk_memo *memo = &none;
+	size_t left = nr_frames;
 
-	if (in->leaf && in->slot->holds_lock)
-		frame.kind |= KIND_LOCKED;
-	old = frame.identity ? same_frame(in, &frame) : NULL;
-	if (old) {
-		memo->code = old->code;
-		push_old(in, old);
-		return true;
+	for (; left && old < end; left--, old++) {
+		const struct cpython_frame *frame = walked(slot, left - 1);
+
+		if (memo->code_address != frame->code_address)
+			memo = identified(in, frame->code_address);
+		if (!is_frame(old, memo->identity, where_of(frame), kind_of(in, left - 1)))
+			break;
 	}
-	if (frame.identity && !memo->code && !name_code(in, memo))
+	in->depth = (uint32_t)(old - slot->stack);
+	in->parent = in->depth ? old[-1].node : 0;
+	return left;
+}
+
+/*
+ * Identifies the frames that are left before they are looked up, and asks for their lines of the
+ * index: each is a miss of cache and TLB, some 0.25 us, and many of them overlap.
+ */
+static void identify_ahead(struct interning *in, size_t left)
+{
+	while (left-- > 0)
+		table_prefetch_code(in->memory,
+				    identified(in, walked(in->slot, left)->code_address)->identity);
+}
+
+/* As name_code(), which is spared where the last stack has the same code at this depth. */
+static bool have_code(struct interning *in, struct walk_memo *memo)
+{
+	const struct stack_frame *old = &in->slot->stack[in->depth];
+
+	if (in->depth < in->slot->previous_depth && old->identity == memo->identity)
+		memo->code = old->code;
+	return memo->code || name_code(in, memo);
+}
+
+static bool push_frame(struct interning *in, size_t index)
+{
+	const struct cpython_frame *frame = walked(in->slot, index);
+	struct walk_memo *memo = identified(in, frame->code_address);
+
+	if (memo->identity && !have_code(in, memo))
 		return false;
 	if (!memo->identity)
 		return push_marker(in, NODE_UNREADABLE, DEGRADED_UNREADABLE);
-	frame.code = memo->code;
-	return push_new(in, &frame);
+	return push_new(in, &(struct stack_frame){.code_address = frame->code_address,
+						  .identity = memo->identity,
+						  .code = memo->code,
+						  .where = where_of(frame),
+						  .kind = kind_of(in, index)});
 }
 
 static bool push_all(struct interning *in, size_t nr_frames, enum cpython_end end)
 {
+	size_t left = nr_frames;
+
 	if (end == CPYTHON_END_TRUNCATED && !push_marker(in, NODE_TRUNCATED, DEGRADED_TRUNCATED))
 		return false;
 	if (end == CPYTHON_END_UNREADABLE && !push_marker(in, NODE_UNREADABLE, DEGRADED_UNREADABLE))
 		return false;
-	for (size_t i = nr_frames; i-- > 0;) {
-		if (!in->same && !in->ahead)
-			identify_ahead(in, i);
-		in->leaf = i == 0;
-		if (!push_frame(in, walked(in->slot, i)))
+	if (in->same)
+		left = push_repeated(in, nr_frames);
+	if (!left)
+		return true;
+	in->same = false;
+	if (!push_frame(in, --left)) /* often the leaf: of known code, at another place */
+		return false;
+	identify_ahead(in, left);
+	while (left-- > 0)
+		if (!push_frame(in, left))
 			return false;
-	}
 	return true;
 }
 
@@ -304,10 +320,10 @@ bool python_stack_intern(struct capture *capture, struct slot *slot, size_t nr_f
 	struct interning in = {.memory = &capture->memory,
 			       .slot = slot,
 			       .cpython = &capture->cpython,
-			       .same = true};
+			       .same = true,
+			       .leaf_kind = NODE_PYTHON | (slot->holds_lock ? KIND_LOCKED : 0)};
 	bool done;
 
-	prefetch_codes(slot, nr_frames);
 	begin_walk_epoch(slot);
 	done = push_all(&in, nr_frames, end);
 	/* A stack that is a prefix of the last one leaves what lies beyond it valid. */

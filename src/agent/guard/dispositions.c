@@ -28,6 +28,8 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "agent/sources/signal_33.h"
+
 struct disposition {
 	bool (*ours)(const siginfo_t *info, void *context);
 	struct sigaction copies[2];
@@ -204,6 +206,8 @@ static struct sigaction kernel_action(int signo, const struct sigaction *program
 	action.sa_sigaction = dispatch;
 	if (signo == SIGTRAP) {
 		sigfillset(&action.sa_mask);
+		/* Which leaves libc's out: a tick by it would find this one's capture under way. */
+		action.sa_mask.__val[0] |= 1ul << (SIGNAL_33 - 1);
 		sigdelset(&action.sa_mask, SIGSEGV);
 		sigdelset(&action.sa_mask, SIGBUS);
 	} else if (dispositions_owned(SIGTRAP)) {

@@ -63,10 +63,12 @@ static void thread_end(void *unused)
 		return; /* a fork child: the slot is its parent's */
 	for (uint32_t i = 0; i < agent.nr_sources; i++)
 		agent.sources[i]->thread_stop(capture, slot);
-	thread_account(slot);
+	/* A tick that comes from here on finds no slot: perf events count on until the kernel has
+	 * the thread exit, and what is done here is not the program's. The compiler keeps this
+	 * order. */
 	agent_slot = NULL;
-	/* A tick that comes from here on finds no slot; the compiler keeps this order. */
 	atomic_signal_fence(memory_order_seq_cst);
+	thread_account(slot);
 	slot_end(&capture->memory, slot, agent_now_ns());
 }
 

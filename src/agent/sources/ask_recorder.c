@@ -10,6 +10,10 @@
 
 #define ARM_WAIT_NS 100000000ull /* opened by the recorder in 23 us, 3.6 ms on a busy machine */
 
+/* Of a recorder that has no turn a thread loses at most a hundredth of its time. */
+#define WHOLE_WAIT_NS  10000000ull
+#define WHOLE_RETRY_NS 1000000000ull
+
 static bool has_events_of_its_own(const struct memory_header *header, const struct slot *slot)
 {
 	for (uint32_t i = 0; i < header->nr_events && i < EVENTS_MAX; i++) {
@@ -52,4 +56,23 @@ int ask_recorder_to_arm(struct capture *capture, struct slot *slot)
 	atomic_store_explicit(&slot->arming, ARM_REQUESTED, memory_order_release);
 	memory_ring(&capture->memory);
 	return answer_of(slot, agent_futex_wait(&slot->arming, ARM_REQUESTED, ARM_WAIT_NS));
+}
+
+void ask_recorder_for_whole_period(struct slot *slot, uint32_t event, uint64_t now_ns)
+{
+	uint32_t asked = event + 1;
+
+	if (now_ns < slot->whole_again_ns || agent_recorder_gone(now_ns))
+		return;
+	slot->whole_again_ns = now_ns + WHOLE_RETRY_NS;
+	atomic_store_explicit(&slot->whole_asked, asked, memory_order_release);
+	memory_ring(&agent.capture.memory);
+	if (agent_futex_wait(&slot->whole_asked, asked, WHOLE_WAIT_NS) == asked &&
+	    atomic_compare_exchange_strong(&slot->whole_asked, &asked, WHOLE_NONE))
+		return;
+	/* It is between disabling and enabling. */
+	if (agent_futex_wait(&slot->whole_asked, WHOLE_AT_WORK, ARM_WAIT_NS) == WHOLE_AT_WORK)
+		slot_lose(slot, LOSS_LATE_ARMING, 1);
+	else
+		slot->whole_again_ns = now_ns; /* it has a turn */
 }

@@ -17,4 +17,12 @@
  */
 int ask_recorder_to_arm(struct capture *capture, struct slot *slot);
 
+/**
+ * ask_recorder_for_whole_period - have the first period of one of the calling thread's events end
+ * To be called in the handler of an overflow: nothing is counted while the thread waits, at most
+ * WHOLE_WAIT_NS, and not again within WHOLE_RETRY_NS. What became of it is in slot->first_period.
+ * Signal-safe.
+ */
+void ask_recorder_for_whole_period(struct slot *slot, uint32_t event, uint64_t now_ns);
+
 #endif

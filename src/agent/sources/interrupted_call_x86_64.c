@@ -21,6 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "agent/sources/signal_33.h"
 #include "core/base/load.h"
 
 #define SYSCALL_BYTES 2
@@ -173,7 +174,7 @@ void interrupted_call_settle(void *context)
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)) != 0)
 		return;
 	__builtin_memcpy(&blocked, &interrupted->uc_sigmask, sizeof(blocked));
-	if (!is_ended(pending & ~blocked & ~BIT(SIGTRAP), blocked))
+	if (!is_ended(pending & ~blocked & ~BIT(SIGTRAP) & ~BIT(SIGNAL_33), blocked))
 		return;
 	registers[REG_RIP] += SYSCALL_BYTES;
 	registers[REG_RAX] = -EINTR;

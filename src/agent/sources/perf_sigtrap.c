@@ -6,9 +6,10 @@
  * target holds no descriptor. An inherited event is opened once, with the main thread's, and comes
  * to every thread that is made later without anything being done for it.
  *
- * An event begins with a first period drawn at random, so that short threads have their share. At
- * its first overflow the recorder is rung, which alone can set the whole period; what overflows
- * until it did is nothing.
+ * An event begins with a first period drawn at random, so that short threads have their share. The
+ * recorder alone can set the whole one, and nothing may be counted meanwhile: the handler of the
+ * first overflow waits for it. Where it does not come in time, the thread goes on with the first
+ * period and samples at the overflow that makes a whole one full; nothing is lost by that.
  *
  * An event's SIGTRAP has si_code TRAP_PERF and our cookie (core/memory/perf_cookie.h). The events
  * of a thread live until the kernel has it exit, which is after its slot ended: those hits carry a
@@ -75,29 +76,34 @@ static bool is_of_slot(uint64_t cookie, const struct slot *slot)
 	       cookie == perf_cookie(index, perf_cookie_event(cookie), slot->generation);
 }
 
-/* False: the event has its first period still, and this is not the first overflow. */
-static bool counts(struct slot *slot, uint32_t event)
+static bool has_first_period(const struct slot *slot, uint32_t event)
 {
+	return atomic_load_explicit(&slot->first_period, memory_order_acquire) & 1u << event;
+}
+
+/* Is a whole period full with this overflow, or is it the first one? */
+static bool first_period_is_due(struct slot *slot, uint32_t event)
+{
+	uint64_t period = agent.capture.memory.header->events[event].period;
 	uint32_t bit = 1u << event;
 
-	if (!(atomic_load_explicit(&slot->first_period, memory_order_acquire) & bit))
+	if (!(atomic_fetch_or_explicit(&slot->first_seen, bit, memory_order_relaxed) & bit))
 		return true;
-	if (atomic_fetch_or_explicit(&slot->first_seen, bit, memory_order_acq_rel) & bit)
+	slot->since_sample[event] += slot->first[event];
+	if (slot->since_sample[event] < period)
 		return false;
-	memory_ring(&agent.capture.memory);
+	slot->since_sample[event] -= period;
 	return true;
 }
 
-static void sample(struct slot *slot, const siginfo_t *info, const ucontext_t *interrupted,
-		   uint64_t now_ns)
+static void take(struct slot *slot, const siginfo_t *info, const ucontext_t *interrupted,
+		 uint64_t now_ns)
 {
 	const struct memory_header *header = agent.capture.memory.header;
 	struct tick tick = {.time_ns = now_ns,
 			    .context = interrupted,
 			    .event = perf_cookie_event(perf_data(info))};
 
-	if (!counts(slot, tick.event))
-		return;
 	if (!atomic_load_explicit(&header->recording, memory_order_relaxed))
 		return;
 	if (perf_flags(info) & PERF_FLAG_ASYNC) {
@@ -110,6 +116,18 @@ static void sample(struct slot *slot, const siginfo_t *info, const ucontext_t *i
 	capture_tick(&agent.capture, slot, &tick);
 }
 
+static void on_overflow(struct slot *slot, const siginfo_t *info, const ucontext_t *interrupted,
+			uint64_t now_ns)
+{
+	uint32_t event = perf_cookie_event(perf_data(info));
+
+	if (has_first_period(slot, event) && !first_period_is_due(slot, event))
+		return;
+	take(slot, info, interrupted, now_ns);
+	if (has_first_period(slot, event))
+		ask_recorder_for_whole_period(slot, event, now_ns);
+}
+
 /* SIGTRAP in the kernel is dispositions.c's; errno is kept there. */
 static bool on_trap(const siginfo_t *info, void *context)
 {
@@ -120,7 +138,7 @@ static bool on_trap(const siginfo_t *info, void *context)
 		return false;
 	interrupted_call_settle(context);
 	if (slot != NULL && is_of_slot(perf_data(info), slot))
-		sample(slot, info, context, now_ns);
+		on_overflow(slot, info, context, now_ns);
 	interrupted_call_settle(context);
 	return true;
 }

@@ -3,10 +3,11 @@
  * Reading and identifying a code object, over a memory reader and a table. Private to this room.
  *
  * The identity is a hash of everything that a recording keeps of it, so that equal identity means
- * equal content, in every process of a recording. It is computed for every frame of every sample,
- * hence the shape: 64 bytes a round in four independent lanes, each a 64 x 64 -> 128 bit multiply
- * of two words (the mixing step of wyhash, public domain). No load reaches past the object: the
- * tail is two words that overlap what was hashed before, or single bytes.
+ * equal content, in every process of a recording: the hash of the line table, seeded by the rest.
+ * It is computed for every code object of every sample, hence the shape: 32 bytes a round in two
+ * independent lanes, each a 64 x 64 -> 128 bit multiply of two words (the mixing step of wyhash,
+ * public domain), which stay in registers that need not be saved. No load reaches past the object:
+ * the tail is two words that overlap each other or what was hashed before, or single bytes.
  */
 #ifndef PATHPROF_CORE_CPYTHON_READ_CODE_H
 #define PATHPROF_CORE_CPYTHON_READ_CODE_H
@@ -19,15 +20,14 @@
 #define FILE_CHARACTERS_MAX  4096   /* PATH_MAX; longer file names are cut */
 #define LINE_TABLE_BYTES_MAX 262144 /* some 40,000 lines; what is beyond has no line */
 
-#define LANES	     4
+#define LANES	     2
 #define COPIED_BYTES 1024 /* of another process: a copy is hashed faster than loads */
 #define LANE_BYTES   16
 
 #define CODE_INLINE static inline __attribute__((always_inline))
 
 /* Odd, half of the bits set: wyhash's default secret. */
-static const uint64_t secret[LANES] = {0x2d358dccaa6c78a5, 0x8bb84b93962eacc9, 0x4b33a62ed433d4a3,
-				       0x4d5a2da51de1aa47};
+static const uint64_t secret[] = {0x2d358dccaa6c78a5, 0x8bb84b93962eacc9, 0x4b33a62ed433d4a3};
 
 CODE_INLINE uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -48,30 +48,37 @@ CODE_INLINE bool mix_words(struct reader reader, uint64_t first, uint64_t second
 	return true;
 }
 
-/* The whole rounds of 64 bytes. */
+/* The whole rounds of 32 bytes. */
 static inline bool hash_rounds(struct reader reader, uint64_t address, uint64_t end, uint64_t *hash)
 {
-	uint64_t lane0 = *hash, lane1 = *hash, lane2 = *hash, lane3 = *hash;
+	uint64_t lane0 = *hash, lane1 = *hash;
 
 	for (; address != end; address += LANES * LANE_BYTES)
 		if (!mix_words(reader, address, address + 8, secret[0], &lane0) ||
-		    !mix_words(reader, address + 16, address + 24, secret[1], &lane1) ||
-		    !mix_words(reader, address + 32, address + 40, secret[2], &lane2) ||
-		    !mix_words(reader, address + 48, address + 56, secret[3], &lane3))
+		    !mix_words(reader, address + 16, address + 24, secret[1], &lane1))
 			return false;
-	*hash = mix(lane0 ^ secret[0], lane1) ^ mix(lane2 ^ secret[1], lane3);
+	*hash = lane0 ^ lane1;
 	return true;
 }
 
+/* Two halves that overlap, or single bytes. */
 static inline bool hash_few(struct reader reader, uint64_t address, uint64_t length, uint64_t *hash)
 {
+	uint32_t first, last;
 	uint64_t word = 0;
 	uint8_t byte;
 
-	for (uint64_t i = 0; i < length; i++) {
-		if (!load_u8(reader, address + i, &byte))
+	if (length >= 4) {
+		if (!load_u32(reader, address, &first) ||
+		    !load_u32(reader, address + length - 4, &last))
 			return false;
-		word = word << 8 | byte;
+		word = (uint64_t)first << 32 | last;
+	} else {
+		for (uint64_t i = 0; i < length; i++) {
+			if (!load_u8(reader, address + i, &byte))
+				return false;
+			word = word << 8 | byte;
+		}
 	}
 	*hash = mix(word ^ secret[1], *hash);
 	return true;
@@ -93,9 +100,11 @@ CODE_INLINE uint64_t hash_loads(struct reader reader, uint64_t address, uint64_t
 			return 0;
 		address = tail;
 	}
-	for (; end - address > LANE_BYTES; address += LANE_BYTES)
+	if (end - address > LANE_BYTES) {
 		if (!mix_words(reader, address, address + 8, secret[1], &hash))
 			return 0;
+		address += LANE_BYTES;
+	}
 	if (end - address < 8) /* all but a few are hashed: go back */
 		address = end - 8;
 	return mix_words(reader, address, end - 8, secret[2], &hash) ? hash : 0;
@@ -141,23 +150,27 @@ CODE_INLINE bool read_text(const struct code_reading *in, uint64_t address, uint
 			   struct cpython_text *to)
 {
 	const struct cpython_layout *layout = in->layout;
+	const uint32_t kind = (uint32_t)layout->string_kind_mask << layout->string_kind_shift;
+	const uint32_t form = layout->string_compact_bit | layout->string_ascii_bit;
 	uint64_t type, length;
-	uint32_t state, width;
-	bool ascii;
+	uint32_t state;
 
 	if (!load_u64(in->reader, address + layout->object_type, &type) ||
 	    type != in->cpython->string_type ||
 	    !load_u64(in->reader, address + layout->string_length, &length) ||
 	    !load_u32(in->reader, address + layout->string_state, &state))
 		return false;
-	width = state >> layout->string_kind_shift & layout->string_kind_mask;
-	ascii = state & layout->string_ascii_bit;
-	if (!(state & layout->string_compact_bit) || (width != 1 && width != 2 && width != 4) ||
-	    (ascii && width != 1))
-		return false;
-	to->address = address + (ascii ? layout->string_ascii_data : layout->string_compact_data);
+	if ((state & (form | kind)) == (form | 1u << layout->string_kind_shift)) {
+		to->width = 1; /* ASCII: nearly all */
+		to->address = address + layout->string_ascii_data;
+	} else {
+		to->width = (state & kind) >> layout->string_kind_shift;
+		if ((state & form) != layout->string_compact_bit ||
+		    (to->width != 1 && to->width != 2 && to->width != 4))
+			return false;
+		to->address = address + layout->string_compact_data;
+	}
 	to->length = length < length_max ? (uint32_t)length : length_max;
-	to->width = width;
 	return true;
 }
 
@@ -175,7 +188,7 @@ CODE_INLINE uint64_t hash_file(const struct code_reading *in, uint64_t address,
 	struct cpython_text text;
 	uint64_t hash;
 
-	if (memo->entries[entry].address == address && address)
+	if (memo->entries[entry].address == address) /* of an empty one the hash is 0 */
 		return memo->entries[entry].hash;
 	if (!read_text(in, address, FILE_CHARACTERS_MAX, &text))
 		return 0;
@@ -199,15 +212,6 @@ CODE_INLINE bool read_line_table(const struct code_reading *in, uint64_t address
 	return true;
 }
 
-CODE_INLINE uint64_t identity_of(uint64_t name, uint64_t file, uint64_t line_table,
-				 uint32_t first_line)
-{
-	uint64_t identity = mix(name ^ secret[0], file ^ secret[1]) + first_line * secret[2];
-
-	identity = mix(identity, line_table ^ secret[3]);
-	return identity ? identity : 1;
-}
-
 /* All of @ret_code but the file's text, of which *@ret_file is the str object. */
 CODE_INLINE bool read_parts(const struct code_reading *in, uint64_t code_address,
 			    struct cpython_code *ret_code, uint64_t *ret_file)
@@ -229,22 +233,22 @@ CODE_INLINE bool read_parts(const struct code_reading *in, uint64_t code_address
 	return true;
 }
 
-/* Done for every frame of every sample: the parts stay in registers. 0: unreadable. */
+/* Done for every code object of every sample: the parts stay in registers. 0: unreadable. */
 CODE_INLINE uint64_t identify_code(const struct code_reading *in, uint64_t code_address,
 				   struct cpython_file_memo *file_memo)
 {
-	uint64_t file, name_hash, file_hash, line_table_hash;
+	uint64_t file, name_hash, file_hash, seed;
 	struct cpython_code code;
 
 	if (!read_parts(in, code_address, &code, &file))
 		return 0;
 	name_hash = hash_text(in, &code.name);
-	file_hash = hash_file(in, file, file_memo);
-	line_table_hash = hash_bytes(in->reader, code.line_table, code.line_table_length,
-				     code.line_table_kind);
-	if (!name_hash || !file_hash || !line_table_hash)
+	file_hash = name_hash ? hash_file(in, file, file_memo) : 0;
+	if (!file_hash)
 		return 0;
-	return identity_of(name_hash, file_hash, line_table_hash, code.first_line);
+	seed = mix(name_hash ^ secret[0], file_hash ^ secret[1]) + code.first_line * secret[2];
+	return hash_bytes(in->reader, code.line_table, code.line_table_length,
+			  seed + code.line_table_kind);
 }
 
 CODE_INLINE bool read_code(const struct code_reading *in, uint64_t code_address,

@@ -33,18 +33,16 @@
 WALK_INLINE bool walk_311_frame(struct reader reader, const struct cpython_layout *layout,
 				uint64_t frame, struct cpython_frame *to)
 {
-	uint64_t code, instruction, distance;
+	uint64_t code, instruction;
 	uint8_t is_entry;
 
 	if (!load_u64(reader, frame + layout->frame_code, &code) ||
 	    !load_u64(reader, frame + layout->frame_instruction, &instruction) ||
-	    !load_u8(reader, frame + layout->frame_is_entry, &is_entry))
-		return false;
-	distance = instruction + CODE_UNIT_BYTES - (code + layout->code_instructions);
-	if (distance % CODE_UNIT_BYTES || distance / CODE_UNIT_BYTES > UINT32_MAX)
+	    !load_u8(reader, frame + layout->frame_is_entry, &is_entry) ||
+	    !walk_position(instruction + CODE_UNIT_BYTES - (code + layout->code_instructions),
+			   &to->position))
 		return false;
 	to->code_address = code;
-	to->position = (uint32_t)(distance / CODE_UNIT_BYTES);
 	to->entry = is_entry != 0;
 	return true;
 }
@@ -54,16 +52,16 @@ WALK_INLINE enum cpython_end walk_311_chain(struct reader reader,
 					    struct walk_room *room)
 {
 	while (frame) {
-		struct cpython_frame *to = &room->frames[room->nr_frames];
+		struct cpython_frame found;
 
 		if (room->nr_frames == room->max)
 			return CPYTHON_END_TRUNCATED;
-		if (!walk_311_frame(reader, layout, frame, to) ||
+		if (!walk_311_frame(reader, layout, frame, &found) ||
 		    !load_u64(reader, frame + layout->frame_previous, &frame))
 			return CPYTHON_END_UNREADABLE;
-		walk_fetch(reader, to->code_address, 3); /* up to the pointer to the line table */
-		room->nr_frames++;
-		if (!to->entry || room->entered)
+		walk_fetch(reader, found.code_address, 3); /* up to the pointer to the line table */
+		room->frames[room->nr_frames++] = found;
+		if (!found.entry || room->entered)
 			continue;
 		room->entered = true;
 		room->torn = frame != room->before;
@@ -75,23 +73,25 @@ WALK_INLINE enum cpython_end walk_311_chain(struct reader reader,
 	return CPYTHON_END_ROOT;
 }
 
-/* Is it a code object that has this position? Asks for what cpython_read_code() will load. */
-WALK_INLINE bool walk_311_check(struct reader reader, const struct cpython_layout *layout,
-				const struct cpython *cpython, const struct cpython_frame *frame)
+/* What the walk must know of a code object. Asks for what cpython_read_code() will load. */
+WALK_INLINE struct walk_code walk_311_code(struct reader reader,
+					   const struct cpython_layout *layout,
+					   const struct cpython *cpython, uint64_t address)
 {
-	uint64_t code = frame->code_address;
+	struct walk_code code = {.address = address};
 	uint64_t type, nr_units, name, line_table;
 
-	if (!load_u64(reader, code + layout->object_type, &type) || type != cpython->code_type ||
-	    !load_u64(reader, code + layout->object_size, &nr_units) ||
-	    frame->position > nr_units ||
-	    !load_u64(reader, code + layout->code_qualified_name, &name) ||
-	    !load_u64(reader, code + layout->code_line_table, &line_table))
-		return false;
+	if (!load_u64(reader, address + layout->object_type, &type) || type != cpython->code_type ||
+	    !load_u64(reader, address + layout->object_size, &nr_units) ||
+	    !load_u64(reader, address + layout->code_qualified_name, &name))
+		return code;
 	walk_fetch(reader, name, 2);
+	if (!load_u64(reader, address + layout->code_line_table, &line_table))
+		return code;
 	walk_fetch(reader, line_table, 3);
-	walk_fetch_file(reader, code + layout->code_file);
-	return true;
+	walk_fetch_file(reader, address + layout->code_file);
+	code.nr_positions = nr_units + 1;
+	return code;
 }
 
 /* Which frames are what they seem; what is towards the root of another is left out. */
@@ -100,11 +100,20 @@ WALK_INLINE enum cpython_end walk_311_checked(struct reader reader,
 					      const struct cpython *cpython, struct walk_room *room,
 					      enum cpython_end end)
 {
-	for (size_t i = 0; i < room->nr_frames; i++) {
-		if (walk_311_check(reader, layout, cpython, &room->frames[i]))
-			continue;
-		room->nr_frames = i;
-		room->torn = room->torn && i;
+	struct walk_code code = {0};
+	size_t nr_good = 0;
+
+	for (; nr_good < room->nr_frames; nr_good++) {
+		const struct cpython_frame *frame = &room->frames[nr_good];
+
+		if (frame->code_address != code.address)
+			code = walk_311_code(reader, layout, cpython, frame->code_address);
+		if (frame->position >= code.nr_positions)
+			break;
+	}
+	if (nr_good < room->nr_frames) {
+		room->nr_frames = nr_good;
+		room->torn = room->torn && nr_good;
 		end = CPYTHON_END_UNREADABLE;
 	}
 	if (room->torn)

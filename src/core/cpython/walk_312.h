@@ -74,19 +74,16 @@ WALK_INLINE bool walk_312_instructions(struct reader reader, const struct cpytho
 WALK_INLINE bool walk_312_frame(struct reader reader, const struct cpython_layout *layout,
 				uint64_t frame, struct cpython_frame *to)
 {
-	uint64_t code, instruction, first, distance;
+	uint64_t code, instruction, first;
 
 	if (!load_u64(reader, frame + layout->frame_code, &code) ||
 	    !load_u64(reader, frame + layout->frame_instruction, &instruction))
 		return false;
 	code &= ~(uint64_t)layout->frame_code_tags;
-	if (!walk_312_instructions(reader, layout, frame, code, &first))
-		return false;
-	distance = instruction + CODE_UNIT_BYTES - first;
-	if (distance % CODE_UNIT_BYTES || distance / CODE_UNIT_BYTES > UINT32_MAX)
+	if (!walk_312_instructions(reader, layout, frame, code, &first) ||
+	    !walk_position(instruction + CODE_UNIT_BYTES - first, &to->position))
 		return false;
 	to->code_address = code;
-	to->position = (uint32_t)(distance / CODE_UNIT_BYTES);
 	to->entry = 0;
 	return true;
 }
@@ -121,7 +118,7 @@ WALK_INLINE enum cpython_end walk_312_chain(struct reader reader,
 					    struct walk_room *room, struct walk_312_ends *ends)
 {
 	for (size_t steps = 0; frame; steps++) {
-		struct cpython_frame *to = &room->frames[room->nr_frames];
+		struct cpython_frame found;
 		uint64_t previous;
 		uint8_t owner;
 
@@ -136,11 +133,11 @@ WALK_INLINE enum cpython_end walk_312_chain(struct reader reader,
 		} else {
 			if (room->nr_frames == room->max)
 				return CPYTHON_END_TRUNCATED;
-			if (!walk_312_frame(reader, layout, frame, to))
+			if (!walk_312_frame(reader, layout, frame, &found))
 				return CPYTHON_END_UNREADABLE;
-			walk_fetch(reader, to->code_address, 4); /* up to the first instruction */
+			walk_fetch(reader, found.code_address, 4); /* up to the first instruction */
 			walk_312_note(ends, frame, owner, room->nr_frames);
-			room->nr_frames++;
+			room->frames[room->nr_frames++] = found;
 			frame = previous;
 		}
 		if (steps > 2 * room->max)
@@ -244,35 +241,29 @@ WALK_INLINE bool walk_312_is_linked(struct reader reader, const struct cpython_l
 	       (end == ends->leaf || walk_312_begins_chunk(reader, layout, state, ends->leaf));
 }
 
-enum walk_312_code {
-	WALK_312_CODE_GOOD,
-	WALK_312_CODE_HIDDEN,
-	WALK_312_CODE_BAD,
-};
-
-/* Is it a code object that has this position? Asks for what cpython_read_code() will load. */
-WALK_INLINE enum walk_312_code walk_312_check(struct reader reader,
-					      const struct cpython_layout *layout,
-					      const struct cpython *cpython,
-					      const struct cpython_frame *frame)
+/* What the walk must know of a code object. Asks for what cpython_read_code() will load. */
+WALK_INLINE struct walk_code walk_312_code(struct reader reader,
+					   const struct cpython_layout *layout,
+					   const struct cpython *cpython, uint64_t address)
 {
-	uint64_t code = frame->code_address;
+	struct walk_code code = {.address = address};
 	uint64_t type, nr_units, name, line_table;
 	uint32_t first_traceable;
 
-	if (!load_u64(reader, code + layout->object_type, &type) || type != cpython->code_type ||
-	    !load_u64(reader, code + layout->object_size, &nr_units) ||
-	    frame->position > nr_units ||
-	    !load_u64(reader, code + layout->code_qualified_name, &name) ||
-	    !load_u64(reader, code + layout->code_line_table, &line_table) ||
-	    !load_u32(reader, code + layout->code_first_traceable, &first_traceable))
-		return WALK_312_CODE_BAD;
-	if (first_traceable >= nr_units)
-		return WALK_312_CODE_HIDDEN;
-	walk_fetch(reader, name, 2);
-	walk_fetch(reader, line_table, 3);
-	walk_fetch_file(reader, code + layout->code_file);
-	return WALK_312_CODE_GOOD;
+	if (!load_u64(reader, address + layout->object_type, &type) || type != cpython->code_type ||
+	    !load_u64(reader, address + layout->object_size, &nr_units) ||
+	    !load_u64(reader, address + layout->code_qualified_name, &name) ||
+	    !load_u64(reader, address + layout->code_line_table, &line_table) ||
+	    !load_u32(reader, address + layout->code_first_traceable, &first_traceable))
+		return code;
+	code.nr_positions = nr_units + 1;
+	code.hidden = first_traceable >= nr_units;
+	if (!code.hidden) {
+		walk_fetch(reader, name, 2);
+		walk_fetch(reader, line_table, 3);
+		walk_fetch_file(reader, address + layout->code_file);
+	}
+	return code;
 }
 
 /* Which frames are what they seem; what is towards the root of another is left out. */
@@ -281,18 +272,21 @@ WALK_INLINE enum cpython_end walk_312_checked(struct reader reader,
 					      const struct cpython *cpython, struct walk_room *room,
 					      enum cpython_end end)
 {
+	struct walk_code code = {0};
 	size_t nr_good = 0;
 
 	for (size_t i = 0; i < room->nr_frames; i++) {
-		enum walk_312_code code = walk_312_check(reader, layout, cpython, &room->frames[i]);
+		const struct cpython_frame *frame = &room->frames[i];
 
-		if (code == WALK_312_CODE_BAD) {
+		if (frame->code_address != code.address)
+			code = walk_312_code(reader, layout, cpython, frame->code_address);
+		if (frame->position >= code.nr_positions) {
 			end = CPYTHON_END_UNREADABLE;
 			break;
 		}
-		if (code == WALK_312_CODE_GOOD)
-			room->frames[nr_good++] = room->frames[i];
-		else if (nr_good && room->frames[i].entry)
+		if (!code.hidden)
+			room->frames[nr_good++] = *frame;
+		else if (nr_good && frame->entry)
 			room->frames[nr_good - 1].entry = 1;
 	}
 	room->nr_frames = nr_good;

@@ -24,6 +24,28 @@ struct walk_room {
 	bool torn;	 /* and it does not stand on @before */
 };
 
+/* The code object of the frames at hand. Recursion repeats it: it is checked once. */
+struct walk_code {
+	uint64_t address;
+	uint64_t nr_positions; /* which it has; 0: it is no code object */
+	bool hidden;	       /* its frames are the interpreter's own */
+};
+
+/*
+ * The position of a frame's instruction, @bytes behind the one before the first. Returns false
+ * where none is: rotated, an odd distance is as large as one that is too long.
+ */
+WALK_INLINE bool walk_position(uint64_t bytes, uint32_t *ret_position)
+{
+	uint64_t units = bytes >> 1 | bytes << 63;
+
+	_Static_assert(CODE_UNIT_BYTES == 2, "one bit is rotated");
+	if (units > UINT32_MAX)
+		return false;
+	*ret_position = (uint32_t)units;
+	return true;
+}
+
 /* A hint never faults, whatever the address. */
 WALK_INLINE void walk_fetch(struct reader reader, uint64_t address, unsigned int nr_lines)
 {

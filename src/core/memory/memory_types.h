@@ -143,9 +143,13 @@ enum slot_state {
  * thread takes duplicates of (own_fds[]) and by which a signal names its event.
  *
  * First periods are drawn at random. An event of which bit e of `first_period` is set (before
- * ARMED, by the recorder) has it still: its first overflow is a sample and the thread sets
- * `first_seen`, further ones are nothing; then its whole period is set and the bit cleared, by the
- * recorder for which the thread rings, or by the thread itself (TRIGGER_PERF_ASYNC).
+ * ARMED, by the recorder) has that of `first[]` still. Its first overflow is a sample, of those
+ * behind it each that makes a whole period full. The thread itself sets the whole period at the
+ * first (TRIGGER_PERF_ASYNC), or has the recorder set it while it stands still:
+ *   thread: whole_asked NONE -> event + 1, ring, wait (bounded)
+ *   recorder: event + 1 -> AT_WORK; sets what is left of the period that the thread is in (a new
+ *   first period, where it went on with the former one) or clears the bit; -> NONE
+ *   thread, waited long enough: event + 1 -> NONE, and goes on with the first period
  */
 enum arm_state {
 	ARM_NONE = 0, /* nothing asked of the recorder (CPU timers) */
@@ -155,6 +159,11 @@ enum arm_state {
 	ARM_DISABLE,
 	ARM_DISABLED,
 	ARM_ENABLE,
+};
+
+enum whole_period_asked { /* in between: event + 1 */
+			  WHOLE_NONE = 0,
+			  WHOLE_AT_WORK = 1u << 31,
 };
 
 /* One frame of a thread's last stack, root first. A marker has neither code nor identity. */
@@ -186,6 +195,7 @@ struct slot {
 	uint32_t walk_epoch;
 	_Atomic uint32_t first_period; /* bit e: event e has its first period still */
 	_Atomic uint32_t first_seen;   /* bit e: its first overflow came */
+	_Atomic uint32_t whole_asked;  /* enum whole_period_asked, or event + 1; a futex */
 	int32_t event_fds[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: the recorder's descriptors; -1: none
 					*/
 	int32_t own_fds[EVENTS_MAX];   /* the thread's own of the same events; -1: none */
@@ -194,6 +204,9 @@ struct slot {
 	uint32_t program_blocks;       /* signals kept out of its mask: agent/guard/agent.h */
 	uint64_t lost_before;	       /* losses of the slot's earlier threads */
 	uint64_t last_ns;	       /* time of the last event of this stream; survives reuse */
+	uint64_t first[EVENTS_MAX];    /* the first period, while its bit is set */
+	uint64_t since_sample[EVENTS_MAX]; /* counted by first periods since the last sample */
+	uint64_t whole_again_ns;	   /* not to be asked for before */
 	uint64_t last_tick_ns[EVENTS_MAX];
 	uint64_t
 		doubted_at[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: count when last armed on suspicion */

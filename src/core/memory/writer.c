@@ -45,6 +45,7 @@ static void clear_slot(struct slot *slot)
 		atomic_store_explicit(&slot->weight[i], 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->refused[i], 0, memory_order_relaxed);
 		slot->last_tick_ns[i] = slot->doubted_at[i] = 0;
+		slot->first[i] = slot->since_sample[i] = 0;
 		slot->event_fds[i] = slot->own_fds[i] = -1;
 	}
 	atomic_store_explicit(&slot->overrun, 0, memory_order_relaxed);
@@ -59,6 +60,8 @@ static void clear_slot(struct slot *slot)
 	slot->previous_depth = 0;
 	atomic_store_explicit(&slot->first_period, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->first_seen, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->whole_asked, WHOLE_NONE, memory_order_relaxed);
+	slot->whole_again_ns = 0;
 	slot->start_ns = slot->end_ns = 0;
 	slot->cpu_ns = slot->voluntary_switches = 0;
 	slot->heartbeat_seen = 0;

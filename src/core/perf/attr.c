@@ -28,7 +28,7 @@ void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_
 	ret_attr->config1 = kind->config1;
 	ret_attr->config2 = kind->config2;
 	ret_attr->sample_period = sampling->first_period;
-	ret_attr->disabled = 1;
+	ret_attr->disabled = !sampling->starts;
 	ret_attr->exclude_user = kind->exclude_user;
 	ret_attr->exclude_kernel = kind->exclude_kernel || sampling->delivery == PERF_BY_SIGNAL;
 	ret_attr->exclude_hv = 1;

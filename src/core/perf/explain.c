@@ -10,19 +10,26 @@
 #include <errno.h>
 #include <string.h>
 
+#define PTRACE_SCOPE_CHILDREN 1 /* YAMA's: whoever is descended from us is open to us */
+
 static int explain_access(int code, const char *event, struct errbuf *err)
 {
-	int paranoid = perf_paranoid();
+	int paranoid = perf_paranoid(), scope = perf_ptrace_scope();
 
 	if (paranoid > 2)
 		return errbuf_set(err, code,
 				  "Cannot sample %s: perf events are closed to this user; set "
 				  "kernel.perf_event_paranoid to 2 or less (it is %d)",
 				  event, paranoid);
+	if (scope > PTRACE_SCOPE_CHILDREN)
+		return errbuf_set(err, code,
+				  "Cannot sample %s: not permitted for this thread; set "
+				  "kernel.yama.ptrace_scope to 1 or less (it is %d)",
+				  event, scope);
 	return errbuf_set(err, code,
 			  "Cannot sample %s: not permitted for this thread; the program is another "
-			  "user's or not dumpable, or kernel.yama.ptrace_scope forbids it, or "
-			  "kernel.perf_event_paranoid (%d) does",
+			  "user's or not dumpable, or it is the kernel's side and "
+			  "kernel.perf_event_paranoid (%d) is above 1; root may",
 			  event, paranoid);
 }
 
@@ -58,6 +65,35 @@ static const struct {
 	 "holds them, or sample fewer"},
 	{ESRCH, "the thread is gone; nothing needs to be done"},
 };
+
+int perf_explain_duplicate(int code, const char *event, struct errbuf *err)
+{
+	int scope = perf_ptrace_scope();
+
+	if (code == -ENOSYS)
+		return errbuf_set(
+			err, code,
+			"Cannot sample %s: an asynchronous signal needs pidfd_getfd, "
+			"which is not there (ENOSYS); Linux has it since 5.6, and seccomp "
+			"must allow it",
+			event);
+	if (code == -EPERM && scope > PTRACE_SCOPE_CHILDREN)
+		return errbuf_set(err, code,
+				  "Cannot sample %s: an asynchronous signal needs pidfd_getfd, "
+				  "which is forbidden; set kernel.yama.ptrace_scope to 1 or less "
+				  "(it is %d)",
+				  event, scope);
+	if (code == -EPERM)
+		return errbuf_set(err, code,
+				  "Cannot sample %s: an asynchronous signal needs pidfd_getfd, "
+				  "which is forbidden (EPERM), as container runtimes do by "
+				  "seccomp; allow the system call",
+				  event);
+	return errbuf_set(err, code,
+			  "Cannot sample %s: an asynchronous signal needs pidfd_getfd, which "
+			  "failed with errno %d (%s); see pathprof doctor",
+			  event, -code, strerror(-code));
+}
 
 int perf_explain(int code, const char *event, struct errbuf *err)
 {

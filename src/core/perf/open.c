@@ -5,7 +5,8 @@
  * The first period: the event is opened with it as its period, and the real one is set once the
  * first overflow was there. Not before: PERF_EVENT_IOC_PERIOD sets what is left to 0 in any state,
  * so the next overflow is a whole new period away (measured on Linux 6.18 with page faults and
- * clocks, the event disabled).
+ * clocks, the event disabled). Nor while a software event counts: it would overflow at the very
+ * next one, and again when the old period is over.
  *
  * By a signal: the way of the paper. O_ASYNC with F_SETSIG, which queues a siginfo that names the
  * descriptor, and F_SETOWN_EX to the very thread; one shot each time.

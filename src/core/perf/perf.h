@@ -38,6 +38,7 @@ enum perf_delivery {
 /* A sampling event: overflows go to the thread that caused them. */
 struct perf_sampling {
 	enum perf_delivery delivery;
+	bool starts;  /* counts from its opening on; else perf_enable() or perf_rearm() start it */
 	bool inherit; /* for all threads that the thread will make as well; PERF_BY_SIGTRAP alone */
 	struct perf_kind kind;
 	uint64_t period;
@@ -49,13 +50,13 @@ struct perf_sampling {
 
 /**
  * perf_attr_sampling - the attributes to open an event with: its period is the first one
- * The event is disabled, and removed from the thread when it execs. PERF_BY_SIGNAL: never counts
+ * The event is removed from the thread when it execs. PERF_BY_SIGNAL: never counts
  * the kernel's side, whatever @sampling says.
  */
 void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_attr *ret_attr);
 
 /**
- * perf_open_sampling - open a disabled sampling event for the thread @tid (0: the caller)
+ * perf_open_sampling - open a sampling event for the thread @tid (0: the caller)
  * @ret_fd: the event, close-on-exec, owned by the caller
  * PERF_BY_SIGNAL: overflows go to @tid as @signo; it starts with perf_rearm().
  * Returns 0 or a negative errno (see perf_explain()); -EOPNOTSUPP: PERF_BY_SIGNAL must not serve
@@ -80,7 +81,8 @@ int perf_disable(int fd);
 
 /**
  * perf_set_period - a whole period from now to the next overflow, and from then on
- * What was left of the former one is forgotten (the kernel sets hwc->period_left to 0).
+ * What was left of the former one is forgotten (the kernel sets hwc->period_left to 0). Only of a
+ * disabled event, or a software event overflows once or twice too often.
  */
 int perf_set_period(int fd, uint64_t period);
 
@@ -97,8 +99,17 @@ int perf_count(int fd, uint64_t *ret_count);
  */
 int perf_explain(int code, const char *event, struct errbuf *err);
 
+/**
+ * perf_explain_duplicate - the same of perf_probe_duplicate()
+ * Returns @code.
+ */
+int perf_explain_duplicate(int code, const char *event, struct errbuf *err);
+
 /** perf_paranoid - kernel.perf_event_paranoid; negative errno below -64 where it is not there */
 int perf_paranoid(void);
+
+/** perf_ptrace_scope - kernel.yama.ptrace_scope; 0 where it is not there */
+int perf_ptrace_scope(void);
 
 /**
  * perf_allowed_by - can @kind be sampled by this process, its overflows delivered that way?
@@ -116,10 +127,22 @@ enum perf_sigtrap {
 	PERF_SIGTRAP_KILLS_BLOCKED, /* this kernel kills where SIGTRAP is blocked */
 	PERF_SIGTRAP_NONE,	    /* the event cannot be opened */
 	PERF_SIGTRAP_SILENT,	    /* opened, but nothing was delivered */
+	PERF_SIGTRAP_OWN_ALONE,	    /* delivered, but nobody may open it for another process */
 };
 
-/** perf_probe_sigtrap - try it in a child process (about 1 ms). Never by kernel version. */
+/**
+ * perf_probe_sigtrap - try it in a child process (about 1 ms). Never by kernel version.
+ * And try to open such an event for that child: that takes more than opening one's own.
+ */
 enum perf_sigtrap perf_probe_sigtrap(void);
+
+/**
+ * perf_probe_duplicate - may a child take a duplicate of a descriptor of ours (pidfd_getfd)?
+ * The handler of PERF_BY_SIGNAL re-arms through one. Tried by a child, which is let as the recorder
+ * lets COMMAND. Returns 0 or a negative errno: -ENOSYS before Linux 5.6 or by seccomp, -EPERM by
+ * YAMA or seccomp.
+ */
+int perf_probe_duplicate(void);
 
 /**
  * perf_probe_calls - does an overflow at the entry of a system call leave the call alone?

@@ -244,6 +244,15 @@ static void test_probe__sigtrap_agrees_with_opening(void **state)
 	assert_int_equal(perf_probe_sigtrap() != PERF_SIGTRAP_NONE, opens);
 }
 
+static void test_probe__a_child_may_take_what_it_may_take(void **state)
+{
+	int code = perf_probe_duplicate();
+
+	(void)state;
+	/* By YAMA, seccomp, or an old kernel. */
+	assert_true(code == 0 || code == -EPERM || code == -ENOSYS);
+}
+
 static void test_tick__is_one_of_the_kernel(void **state)
 {
 	(void)state;
@@ -275,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_open__counts_faults_from_the_enabling_on),
 		cmocka_unit_test(test_open__of_a_thread_that_is_not_there_is_no_such_thread),
 		cmocka_unit_test(test_probe__sigtrap_agrees_with_opening),
+		cmocka_unit_test(test_probe__a_child_may_take_what_it_may_take),
 		cmocka_unit_test(test_tick__is_one_of_the_kernel),
 	};
 

@@ -13,7 +13,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,26 +24,48 @@
 #define TICK_NS_MAX	 10000000 /* CONFIG_HZ 100 */
 #define TICK_NS_FALLBACK 4000000  /* CONFIG_HZ 250, where the kernel tells nonsense */
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open	434
+#define SYS_pidfd_getfd 438
+#endif
+
 enum probe_step {
 	PROBE_STARTED = 0,
 	PROBE_OPENED,
 	PROBE_PENDED,
 };
 
-int perf_paranoid(void)
+/* Returns 0 or a negative errno. */
+static int read_number(const char *path, int *ret_number)
 {
 	char text[16];
-	int fd = open("/proc/sys/kernel/perf_event_paranoid", O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length;
 
 	if (fd < 0)
-		return -1000 - errno;
+		return -errno;
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (length <= 0)
-		return -1000 - EIO;
+		return -EIO;
 	text[length] = 0;
-	return (int)strtol(text, NULL, 10);
+	*ret_number = (int)strtol(text, NULL, 10);
+	return 0;
+}
+
+int perf_paranoid(void)
+{
+	int level = 0, code = read_number("/proc/sys/kernel/perf_event_paranoid", &level);
+
+	return code ? code - 1000 : level;
+}
+
+int perf_ptrace_scope(void)
+{
+	int scope = 0;
+
+	(void)read_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
+	return scope;
 }
 
 /* A period that no probe reaches. */
@@ -81,6 +105,35 @@ static void fault(volatile char *page)
 	*page = 1;
 }
 
+static const struct perf_sampling every_fault = {.kind = {.type = PERF_TYPE_SOFTWARE,
+							  .config = PERF_COUNT_SW_PAGE_FAULTS,
+							  .exclude_kernel = true},
+						 .period = 1,
+						 .first_period = 1};
+
+/* A child that waits until it is let go, or its parent is gone. Returns its pid, 0 in the child. */
+static pid_t fork_waiting(int *ret_go)
+{
+	int ends[2];
+	pid_t child;
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	child = fork();
+	if (child == 0) {
+		close(ends[1]);
+		while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+			;
+	}
+	close(ends[0]);
+	if (child < 0)
+		close(ends[1]);
+	if (child > 0)
+		*ret_go = ends[1];
+	return child;
+}
+
 /*
  * The probing child needs no handler: with SIGTRAP blocked a fault must leave it pending (a
  * kernel that kills ends the child here), then, unblocked, a fault must kill. @reached says how
@@ -88,11 +141,6 @@ static void fault(volatile char *page)
  */
 static _Noreturn void probe_child(volatile int *reached)
 {
-	static const struct perf_sampling faults = {.kind = {.type = PERF_TYPE_SOFTWARE,
-							     .config = PERF_COUNT_SW_PAGE_FAULTS,
-							     .exclude_kernel = true},
-						    .period = 1,
-						    .first_period = 1};
 	static const struct rlimit no_core;
 	static const struct timespec now;
 	long page = sysconf(_SC_PAGESIZE);
@@ -107,7 +155,7 @@ static _Noreturn void probe_child(volatile int *reached)
 	sigprocmask(SIG_BLOCK, &trap, NULL);
 	pages = mmap(NULL, (size_t)(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		     -1, 0);
-	if (pages == MAP_FAILED || perf_open_sampling(&faults, 0, &fd))
+	if (pages == MAP_FAILED || perf_open_sampling(&every_fault, 0, &fd))
 		_exit(0);
 	madvise(pages, (size_t)(2 * page), MADV_NOHUGEPAGE);
 	*reached = PROBE_OPENED;
@@ -121,25 +169,39 @@ static _Noreturn void probe_child(volatile int *reached)
 	_exit(0);
 }
 
+static bool may_open_for(pid_t child)
+{
+	int fd, code = perf_open_sampling(&every_fault, child, &fd);
+
+	if (!code)
+		close(fd);
+	return code != -EACCES && code != -EPERM;
+}
+
 enum perf_sigtrap perf_probe_sigtrap(void)
 {
 	enum perf_sigtrap result = PERF_SIGTRAP_NONE;
 	volatile int *reached;
-	int status = 0;
+	bool others = true;
+	int status = 0, go;
 	pid_t child;
 
 	reached = mmap(NULL, sizeof(*reached), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	if (reached == MAP_FAILED)
 		return result;
-	child = fork();
+	child = fork_waiting(&go);
 	if (child == 0)
 		probe_child(reached);
+	if (child > 0) {
+		others = may_open_for(child);
+		close(go);
+	}
 	if (child > 0 && waitpid(child, &status, 0) == child) {
 		bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP;
 
 		if (*reached == PROBE_PENDED && killed)
-			result = PERF_SIGTRAP_WORKS;
+			result = others ? PERF_SIGTRAP_WORKS : PERF_SIGTRAP_OWN_ALONE;
 		else if (*reached == PROBE_OPENED && killed)
 			result = PERF_SIGTRAP_KILLS_BLOCKED;
 		else if (*reached != PROBE_STARTED)
@@ -147,6 +209,30 @@ enum perf_sigtrap perf_probe_sigtrap(void)
 	}
 	munmap((void *)reached, sizeof(*reached));
 	return result;
+}
+
+int perf_probe_duplicate(void)
+{
+	pid_t parent = getpid(), child;
+	int status = 0, go;
+
+	child = fork_waiting(&go);
+	if (child == 0) {
+		long fd = syscall(SYS_pidfd_open, parent, 0);
+
+		if (fd >= 0)
+			fd = syscall(SYS_pidfd_getfd, fd, STDERR_FILENO, 0);
+		/* A descriptor that is not there was looked for. */
+		_exit(fd < 0 && errno != EBADF ? errno : 0);
+	}
+	if (child < 0)
+		return -errno;
+	(void)prctl(PR_SET_PTRACER, (unsigned long)child, 0, 0, 0);
+	close(go);
+	if (waitpid(child, &status, 0) != child)
+		return -errno;
+	(void)prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
 static void on_call(int signo)

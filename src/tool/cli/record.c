@@ -33,6 +33,7 @@ struct record_options {
 	uint64_t delay_ns;
 	uint64_t duration_ns;
 	bool wall, gil;
+	size_t wall_event; /* found with the events */
 };
 
 static const char description[] =
@@ -113,19 +114,24 @@ static int run(const struct record_request *request, const struct common_options
 	return status;
 }
 
-/* The clock of the threads that run becomes the event that waits count as, too. */
-static int make_wall(struct event_choices *choices)
+/* The first clock of the threads that run becomes the event that waits count as, too. */
+static int make_wall(struct event_choices *choices, size_t *ret_wall_event)
 {
-	if (choices->nr != 1 || strcmp(choices->events[0].unit, "ns") != 0) {
-		complain("record", "--wall needs one clock for threads that run: -e cpu-time, "
-				   "cpu-clock or task-clock");
-		return EXIT_USAGE;
+	for (size_t i = 0; i < choices->nr; i++) {
+		struct event_choice *event = &choices->events[i];
+
+		if (strcmp(event->unit, "ns") != 0 || event->perf.exclude_user)
+			continue;
+		snprintf(event->name, sizeof(event->name), WALL_EVENT);
+		*ret_wall_event = i;
+		return -1;
 	}
-	snprintf(choices->events[0].name, sizeof(choices->events[0].name), WALL_EVENT);
-	return -1;
+	complain("record", "--wall needs a clock for threads that run, among the events of -e: "
+			   "cpu-time, cpu-clock or task-clock");
+	return EXIT_USAGE;
 }
 
-static int choose(const struct record_options *options, struct event_choices *ret_choices)
+static int choose(struct record_options *options, struct event_choices *ret_choices)
 {
 	struct event_wish wish = {.common = {.period = options->period,
 					     .frequency = options->frequency,
@@ -143,7 +149,7 @@ static int choose(const struct record_options *options, struct event_choices *re
 	if (!code)
 		code = event_choose_all(&wish, &machine, ret_choices, &err);
 	if (!code)
-		return options->wall ? make_wall(ret_choices) : -1;
+		return options->wall ? make_wall(ret_choices, &options->wall_event) : -1;
 	complain("record", "%s", err.text);
 	return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
@@ -189,6 +195,7 @@ static struct record_request request_of(const struct record_options *options,
 		.seed_is_given = options->seed != NO_SEED,
 		.seed = options->seed,
 		.wall_ns = options->wall ? WALL_PERIOD : 0,
+		.wall_event = options->wall_event,
 		.only_locked = options->gil,
 	};
 }

@@ -124,13 +124,18 @@ static enum perf_sigtrap check_sigtrap(check_fn fn, void *user)
 		[PERF_SIGTRAP_KILLS_BLOCKED] = "this kernel kills a thread that blocks SIGTRAP",
 		[PERF_SIGTRAP_NONE] = "such an event cannot be opened",
 		[PERF_SIGTRAP_SILENT] = "opened, but no overflow was delivered",
+		[PERF_SIGTRAP_OWN_ALONE] = "not permitted for another process's threads",
 	};
 	struct check check = {.key = "sigtrap", .title = "Overflows by SIGTRAP"};
 	enum perf_sigtrap result = perf_probe_sigtrap();
 
 	check.result = result == PERF_SIGTRAP_WORKS ? CHECK_OK : CHECK_NO;
 	snprintf(check.found, sizeof(check.found), "%s", found[result]);
-	if (result != PERF_SIGTRAP_WORKS)
+	if (result == PERF_SIGTRAP_OWN_ALONE)
+		snprintf(
+			check.knob, sizeof(check.knob),
+			"sysctl kernel.yama.ptrace_scope=1, or root; -e cpu-time needs none of it");
+	else if (result != PERF_SIGTRAP_WORKS)
 		snprintf(check.knob, sizeof(check.knob),
 			 "Linux 5.13 or later with its fixes; -e cpu-time needs none of it");
 	say(&check, fn, user);
@@ -149,7 +154,7 @@ static const struct limit limits[] = {
 	{"rlimit_nofile", "Open files (ulimit -n)", RLIMIT_NOFILE,
 	 "a perf event takes one a thread, of the recorder's"},
 	{"rlimit_memlock", "Locked memory (ulimit -l)", RLIMIT_MEMLOCK,
-	 "not needed by these triggers"},
+	 "for the buffers of record --wall"},
 };
 
 static void check_limit(const struct limit *limit, check_fn fn, void *user)

@@ -20,12 +20,13 @@ static void say(struct check *check, const char *found, const struct errbuf *why
 
 static void check_blocked(enum perf_sigtrap sigtrap, check_fn fn, void *user)
 {
+	bool kept = sigtrap == PERF_SIGTRAP_WORKS || sigtrap == PERF_SIGTRAP_OWN_ALONE;
 	struct check check = {.key = "blocked_sigtrap",
 			      .title = "A blocked SIGTRAP (tried in a child)",
-			      .result = sigtrap == PERF_SIGTRAP_WORKS ? CHECK_OK : CHECK_NO};
+			      .result = kept ? CHECK_OK : CHECK_NO};
 	struct errbuf why = {.text = "a newer kernel; the next trigger of the ladder is taken"};
 
-	if (sigtrap == PERF_SIGTRAP_WORKS)
+	if (kept)
 		say(&check, "harmless: kept until it is unblocked", NULL, fn, user);
 	else
 		say(&check,
@@ -54,7 +55,15 @@ static void check_kind(struct check *check, struct perf_kind kind, enum perf_del
 static void check_async(check_fn fn, void *user)
 {
 	struct check check = {.key = "async", .title = "Overflows by another signal (perf-async)"};
+	int code = perf_probe_duplicate();
+	struct errbuf why = {0};
 
+	if (code) {
+		check.result = CHECK_NO;
+		perf_explain_duplicate(code, check.key, &why);
+		say(&check, "refused", &why, fn, user);
+		return;
+	}
 	check_kind(&check,
 		   (struct perf_kind){.type = PERF_TYPE_SOFTWARE,
 				      .config = PERF_COUNT_SW_PAGE_FAULTS,

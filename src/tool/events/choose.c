@@ -224,6 +224,8 @@ static int check_sigtrap(const struct choosing *choosing)
 			"Cannot sample %s: this kernel kills a thread that blocks SIGTRAP "
 			"when an overflow comes, as a child showed; a newer one does not",
 			choice->name);
+	case PERF_SIGTRAP_OWN_ALONE:
+		return perf_explain(-EACCES, choice->name, choosing->err);
 	default:
 		return errbuf_set(
 			choosing->err, -ENOTSUP,
@@ -264,6 +266,17 @@ static int try_sigtrap(const struct choosing *choosing)
 	return 0;
 }
 
+/* May the program's threads have the descriptor that their handler re-arms through? */
+static int check_duplicate(const struct choosing *choosing)
+{
+	struct event_machine *machine = choosing->machine;
+	int code = machine->duplicate_asked ? 0 : machine->duplicate();
+
+	machine->duplicate_asked = !code;
+	return code ? refused(perf_explain_duplicate(code, choosing->choice->name, choosing->err))
+		    : 0;
+}
+
 /* By an asynchronous signal, and nothing else. Only in user mode, where it breaks off no call. */
 static int try_async(const struct choosing *choosing)
 {
@@ -277,6 +290,9 @@ static int try_async(const struct choosing *choosing)
 	code = choosing->machine->allowed(&kind, PERF_BY_SIGNAL);
 	if (code)
 		return refused(perf_explain(code, choice->name, choosing->err));
+	code = check_duplicate(choosing);
+	if (code)
+		return code;
 	if (choice->period < perf_signal_period_min(&kind)) {
 		choice->period = perf_signal_period_min(&kind);
 		add_note(choice,
@@ -301,17 +317,22 @@ static int try_triggers(const struct choosing *choosing)
 	const struct event_request *request = choosing->request;
 	struct event_choice *choice = choosing->choice;
 	struct choosing second = *choosing;
-	struct errbuf unused;
-	int code;
+	struct errbuf cause = {0}, first;
+	int code, code_async;
 
 	if (request->trigger == TRIGGER_PERF_ASYNC)
 		return try_async(choosing);
 	code = try_sigtrap(choosing);
 	if (!code || request->trigger)
 		return code;
-	second.err = &unused;
-	if (try_async(&second))
+	second.err = &cause;
+	code_async = try_async(&second);
+	if (code_async && (code_async == code || code_async == -EINVAL))
 		return code; /* the first cause is the one to know */
+	first = *choosing->err;
+	if (code_async)
+		return errbuf_set(choosing->err, code, "%s; nor by perf-async: %s", first.text,
+				  cause_of(&cause));
 	add_note(choice, "%s comes by an asynchronous signal (perf-async): %s", choice->name,
 		 cause_of(choosing->err));
 	return 0;

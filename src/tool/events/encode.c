@@ -197,6 +197,31 @@ static int encode_named(const char *event, struct perf_kind *ret_kind, struct er
 	return 0;
 }
 
+/*
+ * A number may stand for anything of these, waits included: names tell what may be sampled. Probes
+ * (kprobe, uprobe) have types of their own, and are told by the PMU's name.
+ */
+static int refuse_by_number(const struct perf_kind *kind, const char *name, struct errbuf *err)
+{
+	if (kind->type == PERF_TYPE_BREAKPOINT)
+		return errbuf_set(err, -ENOTSUP,
+				  "Cannot sample %s: a breakpoint is named mem:ADDRESS", name);
+	if (kind->type == PERF_TYPE_TRACEPOINT || !strncmp(name, "kprobe/", 7) ||
+	    !strncmp(name, "uprobe/", 7))
+		return errbuf_set(err, -ENOTSUP,
+				  "Cannot sample %s: whether it belongs to waiting is known of a "
+				  "tracepoint by its name alone, GROUP:NAME",
+				  name);
+	return refuse_unsuited(kind, name, err);
+}
+
+static int encode_pmu(const char *name, struct perf_kind *ret_kind, struct errbuf *err)
+{
+	int code = pmu_encode(PMU_ROOT, name, ret_kind, err);
+
+	return code ? code : refuse_by_number(ret_kind, name, err);
+}
+
 int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock, struct errbuf *err)
 {
 	struct perf_kind kind;
@@ -205,13 +230,12 @@ int event_encode(const char *name, struct perf_kind *ret_kind, bool *ret_clock, 
 	if (!strncmp(name, EVENT_BREAKPOINT, strlen(EVENT_BREAKPOINT)))
 		code = breakpoint_encode(name, &kind, err);
 	else if (strchr(name, '/'))
-		code = pmu_encode(PMU_ROOT, name, &kind, err);
+		code = encode_pmu(name, &kind, err);
 	else
 		code = encode_named(name, &kind, err);
 	if (code)
 		return code;
 	*ret_kind = kind;
-	*ret_clock = kind.type == PERF_TYPE_SOFTWARE && (kind.config == PERF_COUNT_SW_CPU_CLOCK ||
-							 kind.config == PERF_COUNT_SW_TASK_CLOCK);
+	*ret_clock = perf_is_clock(&kind);
 	return 0;
 }

@@ -138,6 +138,37 @@ static void put_file(const char *root, const char *name, const char *text)
 	fclose(file);
 }
 
+/* A PMU's own words are no way around what its names refuse. */
+static void test_pmu__numbers_are_no_way_around_a_refusal(void **state)
+{
+	static const struct {
+		const char *name, *word;
+	} refused[] = {{"software/config=3/", "record with --wall"},
+		       {"software/config=4/u", "record with --wall"},
+		       {"software/config=9/", "counts nothing"},
+		       {"tracepoint/config=320/", "GROUP:NAME"},
+		       {"uprobe/config=1/", "GROUP:NAME"},
+		       {"breakpoint/config1=4096/", "mem:ADDRESS"}};
+	struct perf_kind kind;
+	bool clock = false;
+
+	(void)state;
+	if (event_encode("software/config=0/", &kind, &clock, &err) == -ENODEV)
+		skip();
+	assert_true(clock);
+	assert_int_equal(event_encode("software/config=1/u", &kind, &clock, &err), 0);
+	assert_true(clock && kind.exclude_kernel);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		int code = event_encode(refused[i].name, &kind, &clock, &err);
+
+		if (code == -ENODEV)
+			continue; /* a kernel without probes */
+		assert_int_equal(code, -ENOTSUP);
+		assert_non_null(strstr(err.text, refused[i].word));
+		assert_non_null(strstr(err.text, refused[i].name));
+	}
+}
+
 static void test_pmu__words_of_sysfs(void **state)
 {
 	char root[] = "/tmp/pathprof-pmu-XXXXXX", command[128];
@@ -308,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_encode__refuses_what_waiting_threads_do),
 		cmocka_unit_test(test_encode__raw_codes_are_the_processors),
 		cmocka_unit_test(test_encode__breakpoints_as_perf_writes_them),
+		cmocka_unit_test(test_pmu__numbers_are_no_way_around_a_refusal),
 		cmocka_unit_test(test_pmu__words_of_sysfs),
 		cmocka_unit_test(test_parse__names_periods_and_lists),
 		cmocka_unit_test(test_encode__unknown_names_are_named),

@@ -105,10 +105,12 @@ struct event_machine {
 	enum perf_sigtrap (*sigtrap)(void); /* perf_probe_sigtrap() */
 	int (*calls)(struct errbuf *err);   /* 0: tracepoints leave calls alone */
 	int (*cpu_timer)(void);		    /* perf_probe_cpu_timer() */
+	int (*duplicate)(void);		    /* perf_probe_duplicate() */
 	/* All perf events at once: 0, or a negative errno and the first that cannot be opened. */
 	int (*together)(const struct event_choices *choices, size_t *ret_index);
 	enum perf_sigtrap found_sigtrap; /* what sigtrap() said; 0: not asked yet */
 	bool calls_asked;		 /* calls() said 0 */
+	bool duplicate_asked;		 /* duplicate() said 0 */
 };
 
 /** event_machine_here - this machine, nothing tried yet */

@@ -18,7 +18,7 @@ static struct errbuf err;
 /* A machine as a test wants it: what opening says by kind of event and by delivery. */
 static struct {
 	int pmu[2], software[2], tracepoint; /* by enum perf_delivery */
-	int timer, calls;
+	int timer, calls, duplicate;
 	bool no_kernel; /* the kernel's side is refused */
 	enum perf_sigtrap sigtrap;
 	unsigned int probes;
@@ -60,6 +60,11 @@ static int world_timer(void)
 	return world.timer;
 }
 
+static int world_duplicate(void)
+{
+	return world.duplicate;
+}
+
 static struct event_machine world_machine(void)
 {
 	return (struct event_machine){.tick_ns = TICK_NS,
@@ -67,6 +72,7 @@ static struct event_machine world_machine(void)
 				      .sigtrap = world_sigtrap,
 				      .calls = world_calls,
 				      .cpu_timer = world_timer,
+				      .duplicate = world_duplicate,
 				      .together = world_together};
 }
 
@@ -335,6 +341,45 @@ static void test_ladder__what_never_comes_by_an_asynchronous_signal(void **state
 	}
 }
 
+/* Threads re-arm through a duplicate of the recorder's descriptor: without one there is no rung. */
+static void test_ladder__no_duplicate_no_asynchronous_signal(void **state)
+{
+	(void)state;
+	world.duplicate = -ENOSYS; /* a kernel before 5.6 */
+	assert_int_equal(choose_by("cycles", "perf-async"), -ENOSYS);
+	assert_non_null(strstr(err.text, "pidfd_getfd, which is not there (ENOSYS); Linux has it "
+					 "since 5.6"));
+	world.pmu[PERF_BY_SIGTRAP] = -EINVAL;
+	assert_int_equal(choose(NULL, 0, 0), 0);
+	assert_int_equal(choice.trigger, TRIGGER_CPU_TIMER);
+	assert_non_null(strstr(choice.descent, "Linux 5.13 or later; nor by perf-async: an "
+					       "asynchronous signal needs pidfd_getfd"));
+	assert_int_equal(choose("cycles", 0, 0), 0);
+	assert_int_equal(choice.trigger, TRIGGER_CPU_TIMER);
+	assert_true(headed("cycles is not sampled: ") && headed("since 5.6"));
+	world.duplicate = -EPERM;
+	assert_int_equal(choose_by("page-faults", "perf-async"), -EPERM);
+	assert_non_null(strstr(err.text, "forbidden"));
+	world.duplicate = 0;
+	assert_int_equal(choose(NULL, 0, 0), 0);
+	assert_int_equal(choice.trigger, TRIGGER_PERF_ASYNC);
+}
+
+/* YAMA: a process may open an event for itself, but not for a child. */
+static void test_ladder__events_for_others_that_are_refused_are_none(void **state)
+{
+	(void)state;
+	world.sigtrap = PERF_SIGTRAP_OWN_ALONE;
+	world.duplicate = -EPERM;
+	assert_int_equal(choose("cpu-clock", 0, 0), 0);
+	assert_string_equal(choice.name, "cpu-time");
+	assert_true(headed("not permitted for this thread"));
+	assert_int_equal(choose(NULL, 0, 0), 0);
+	assert_int_equal(choice.trigger, TRIGGER_CPU_TIMER);
+	assert_int_equal(choose("page-faults", 0, 0), -EACCES);
+	assert_int_equal(choose_by("cpu-clock", "cpu-clock"), -EACCES);
+}
+
 static void test_ladder__triggers_that_do_not_fit_are_usage(void **state)
 {
 	static const char *const pairs[][2] = {{"cpu-time", "perf-sigtrap"},
@@ -404,6 +449,30 @@ static void test_several__an_event_goes_into_a_recording_once(void **state)
 	assert_int_equal(choices.nr, 1);
 	assert_int_equal(choices.events[0].period, 9000000);
 	assert_int_equal(choices.events[0].nr_headlines, 1);
+}
+
+static void test_several__cpu_time_keeps_its_timer_beside_a_forced_trigger(void **state)
+{
+	static const char *const how[] = {"perf-sigtrap", "perf-async", "cpu-clock"};
+	static const enum trigger trigger[] = {TRIGGER_PERF_SIGTRAP, TRIGGER_PERF_ASYNC,
+					       TRIGGER_PERF_SIGTRAP};
+	struct event_request common = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const char *list = i == 2 ? "cpu-clock,cpu-time" : "page-faults,cpu-time";
+
+		assert_int_equal(event_trigger_parse(how[i], &common, &err), 0);
+		assert_int_equal(choose_all(list, common), 0);
+		assert_int_equal(choices.nr, 2);
+		assert_int_equal(choices.events[0].trigger, trigger[i]);
+		assert_int_equal(choices.events[1].trigger, TRIGGER_CPU_TIMER);
+		assert_int_equal(choose_all("cpu-time", common), -EINVAL);
+		/* Insisted on as well: no clock comes in its place. */
+		world.timer = -EAGAIN;
+		assert_int_equal(choose_all(list, common), -EAGAIN);
+		world_reset(NULL);
+	}
 }
 
 static void test_several__more_than_fit_at_once_are_refused(void **state)
@@ -497,12 +566,19 @@ int main(void)
 				       world_reset),
 		cmocka_unit_test_setup(test_ladder__what_never_comes_by_an_asynchronous_signal,
 				       world_reset),
+		cmocka_unit_test_setup(test_ladder__no_duplicate_no_asynchronous_signal,
+				       world_reset),
+		cmocka_unit_test_setup(test_ladder__events_for_others_that_are_refused_are_none,
+				       world_reset),
 		cmocka_unit_test_setup(test_ladder__triggers_that_do_not_fit_are_usage,
 				       world_reset),
 		cmocka_unit_test_setup(test_several__each_its_own_period_else_the_common_one,
 				       world_reset),
 		cmocka_unit_test_setup(test_several__an_event_goes_into_a_recording_once,
 				       world_reset),
+		cmocka_unit_test_setup(
+			test_several__cpu_time_keeps_its_timer_beside_a_forced_trigger,
+			world_reset),
 		cmocka_unit_test_setup(test_several__more_than_fit_at_once_are_refused,
 				       world_reset),
 		cmocka_unit_test_setup(test_ladder__an_asynchronous_signal_has_a_shortest_period,

@@ -68,6 +68,7 @@ struct event_machine event_machine_here(void)
 				      .sigtrap = perf_probe_sigtrap,
 				      .calls = try_calls,
 				      .cpu_timer = perf_probe_cpu_timer,
+				      .duplicate = perf_probe_duplicate,
 				      .together = try_together};
 }
 

@@ -65,13 +65,20 @@ static bool any_timed(const struct event_wish *wish)
 	return false;
 }
 
-/* What is common, and what the event has of its own. */
-static struct event_request request_of(const struct event_spec *spec,
-				       const struct event_request *common, bool spare_counts)
+/*
+ * What is common, and what the event has of its own. The trigger that is insisted on is the others'
+ * where cpu-time stands beside them, which knows one way only.
+ */
+static struct event_request request_of(const struct event_wish *wish, const struct event_spec *spec,
+				       bool spare_counts)
 {
-	struct event_request request = *common;
+	struct event_request request = wish->common;
 
 	request.name = spec->name;
+	if (request.trigger && wish->nr > 1 && !strcmp(spec->name, EVENT_CPU_TIME)) {
+		request.trigger = TRIGGER_CPU_TIMER;
+		request.clock = false;
+	}
 	if (spec->period || spec->frequency) {
 		request.period = spec->period;
 		request.frequency = spec->frequency;
@@ -153,7 +160,7 @@ int event_choose_all(const struct event_wish *wish, struct event_machine *machin
 		choices.nr = 1;
 	}
 	for (size_t i = 0; i < wish->nr && !code; i++) {
-		struct event_request one = request_of(&wish->specs[i], &wish->common, timed);
+		struct event_request one = request_of(wish, &wish->specs[i], timed);
 
 		code = event_choose(&one, machine, &choice, err);
 		if (!code)

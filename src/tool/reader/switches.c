@@ -92,7 +92,7 @@ static int open_event(pid_t tid, int cpu, int *ret_fd)
 	return 0;
 }
 
-/* As long a ring as the user's budget of locked memory allows. */
+/* As long a ring as the user's budget of locked memory allows; -EDQUOT: it allows none. */
 static int map_ring(struct ring *ring)
 {
 	for (size_t pages = PAGES_MOST; pages; pages /= 2) {
@@ -108,7 +108,7 @@ static int map_ring(struct ring *ring)
 		ring->bytes = pages * PAGE_BYTES;
 		return 0;
 	}
-	return -EPERM;
+	return -EDQUOT;
 }
 
 static uint64_t head_of(const struct ring *ring)
@@ -119,13 +119,30 @@ static uint64_t head_of(const struct ring *ring)
 
 static int explain(int code, struct errbuf *err)
 {
-	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
+	switch (-code) {
+	case EPERM:
+	case ENOSYS:
 		return errbuf_set(
 			err, code,
-			"switch records are refused (%s): kernel.perf_event_paranoid above "
-			"2, a seccomp filter, or no locked memory left (ulimit -l)",
-			strerror(-code));
-	return errbuf_set(err, code, "switch records cannot be had: %s", strerror(-code));
+			"switch records are refused: perf_event_open is forbidden (%s), as "
+			"container runtimes do by seccomp; allow the system call",
+			code == -EPERM ? "EPERM" : "ENOSYS");
+	case EACCES:
+		return errbuf_set(err, code,
+				  "switch records are refused: kernel.perf_event_paranoid is above "
+				  "2, or the program is another user's or not dumpable; root may");
+	case EDQUOT:
+		return errbuf_set(err, code,
+				  "switch records have no buffers: the user's budget of locked "
+				  "memory is used up; raise ulimit -l or "
+				  "kernel.perf_event_mlock_kb");
+	case EMFILE:
+		return errbuf_set(err, code,
+				  "switch records need a file descriptor a CPU; raise the hard "
+				  "limit (ulimit -Hn)");
+	default:
+		return errbuf_set(err, code, "switch records cannot be had: %s", strerror(-code));
+	}
 }
 
 static int open_rings(struct switches *switches, pid_t pid)

@@ -4,13 +4,15 @@
  * those by signal: agent/sources/perf_async.c).
  *
  * A thread sets its slot's `arming` to REQUESTED, rings, and waits a bounded time. We open its
- * events, start them and answer. The descriptors live in the slot's shadow until the slot ends;
+ * events, which count at once (to start them by a call of its own would disturb the thread's
+ * processor once more), and answer. The descriptors live in the slot's shadow until the slot ends;
  * then the exact counts are read (counts.c).
  *
  * First periods are drawn at random, so that threads shorter than a period have their share of
- * samples. The whole period cannot be set before the first overflow (core/perf/open.c): the thread
- * rings when that came. A first period has a floor: until we come to it the event goes on with
- * it, and a thread that does nothing but overflow would not run.
+ * samples. The whole period cannot be set before the first overflow, nor while the event counts
+ * (core/perf/open.c): the thread asks for it in the handler of that overflow, and stands still.
+ * A first period has a floor: where we come late the event goes on with it, and a thread that does
+ * nothing but overflow would not run.
  *
  * An inherited event is opened once for an image, with its main thread's, and lives until the image
  * is gone, whatever becomes of that thread.
@@ -47,17 +49,24 @@ static uint64_t first_period(struct recorder *recorder, const struct event_choic
 	uint64_t first = 1 + draw(recorder, event->period);
 	uint64_t floor = event->period / FIRST_PERIOD_SHARE;
 
-	if (perf_is_clock(&event->perf) && floor < EVENT_CLOCK_MIN_NS)
-		floor = EVENT_CLOCK_MIN_NS;
+	if (perf_is_clock(&event->perf)) {
+		first += recorder->clock_start_ns; /* what comes before is not the program's */
+		floor = floor < EVENT_CLOCK_MIN_NS ? EVENT_CLOCK_MIN_NS : floor;
+	}
 	if (event->inherited || floor > event->period)
 		return event->period;
 	return first > floor ? first : floor;
 }
 
+static void wake(_Atomic uint32_t *word, uint32_t value)
+{
+	atomic_store_explicit(word, value, memory_order_release);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static void answer(struct slot *slot, enum arm_state state)
 {
-	atomic_store_explicit(&slot->arming, state, memory_order_release);
-	syscall(SYS_futex, &slot->arming, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	wake(&slot->arming, state);
 }
 
 static bool is_async(const struct event_choice *event)
@@ -65,13 +74,14 @@ static bool is_async(const struct event_choice *event)
 	return event->trigger == TRIGGER_PERF_ASYNC;
 }
 
-static int open_event(struct recorder *recorder, const struct slot *slot, uint32_t e,
+static int open_event(struct recorder *recorder, struct slot *slot, uint32_t e,
 		      struct event_set *set)
 {
 	const struct event_choice *event = &recorder->request->events[e];
 	uint32_t index = slot_index(&recorder->memory, slot);
 	struct perf_sampling sampling = {
 		.delivery = is_async(event) ? PERF_BY_SIGNAL : PERF_BY_SIGTRAP,
+		.starts = !is_async(event), /* by the thread, when it has its own descriptor */
 		.inherit = event->inherited,
 		.kind = event->perf,
 		.period = event->period,
@@ -80,8 +90,10 @@ static int open_event(struct recorder *recorder, const struct slot *slot, uint32
 					     : perf_cookie(index, e, slot->generation),
 		.signo = SIGNAL_ASYNC};
 
-	set->first[e] = sampling.first_period;
-	counts_start(recorder, e, set);
+	counts_start(e, sampling.first_period, set);
+	slot->first[e] = sampling.first_period;
+	if (sampling.first_period != event->period)
+		atomic_fetch_or_explicit(&slot->first_period, 1u << e, memory_order_relaxed);
 	return perf_open_sampling(&sampling, (pid_t)slot->tid, &set->fds[e]);
 }
 
@@ -102,18 +114,6 @@ static void start_empty(struct event_set *set)
 	set->armed = true;
 }
 
-/* Those by signal are started by their thread, when it has its own descriptor. */
-static int start_events(const struct recorder *recorder, const struct event_set *set)
-{
-	int code = 0;
-
-	for (uint32_t e = 0; e < recorder->request->nr_events && !code; e++) {
-		if (set->fds[e] >= 0 && !is_async(&recorder->request->events[e]))
-			code = perf_enable(set->fds[e]);
-	}
-	return code;
-}
-
 /* The thread may take a duplicate (where YAMA is, that needs our permission). */
 static void offer(const struct recorder *recorder, struct slot *slot, uint32_t e, int fd)
 {
@@ -129,12 +129,13 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct even
 	const struct record_request *request = recorder->request;
 	struct event_set *shared = &recorder->shared.set;
 	bool leader = slot->tid == (uint32_t)recorder->root_pid;
-	uint32_t drawn = 0;
 	int code = 0;
 
 	start_empty(own);
 	if (leader)
 		start_empty(shared);
+	atomic_store_explicit(&slot->first_period, 0, memory_order_relaxed);
+	recorder->events_off = false; /* whoever execs is alone, and asks as a new image */
 	for (uint32_t e = 0; e < request->nr_events && !code; e++) {
 		const struct event_choice *event = &request->events[e];
 		struct event_set *set = event->inherited ? shared : own;
@@ -146,14 +147,7 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct even
 		code = open_event(recorder, slot, e, set);
 		if (!code && is_async(event))
 			offer(recorder, slot, e, set->fds[e]);
-		if (!code && set->first[e] != event->period)
-			drawn |= 1u << e;
 	}
-	atomic_store_explicit(&slot->first_period, drawn, memory_order_relaxed);
-	if (!code)
-		code = start_events(recorder, own);
-	if (!code && leader)
-		code = start_events(recorder, shared);
 	if (code) {
 		close_events(own);
 		if (leader)
@@ -179,21 +173,38 @@ static void arm(struct recorder *recorder, struct slot *slot, struct event_set *
 	note(recorder, "Not every thread is sampled: %s", err.text);
 }
 
-/* The threads whose first overflow came: from now on whole periods. */
-static void end_first_periods(struct recorder *recorder, struct slot *slot, struct event_set *set)
+/* What is left of the period that the thread is in: a whole one, or once more a part of it. */
+static void set_rest_of_period(struct recorder *recorder, struct slot *slot, uint32_t e,
+			       struct event_set *set)
 {
-	uint32_t seen = atomic_load_explicit(&slot->first_seen, memory_order_acquire) & ~set->whole;
+	uint64_t period = recorder->request->events[e].period;
+	uint64_t rest = period;
 
-	for (uint32_t e = 0; seen && set->armed && e < recorder->request->nr_events; e++) {
-		const struct event_choice *event = &recorder->request->events[e];
-
-		/* The thread sets it itself, and nothing is counted between the two. */
-		if (!(seen & 1u << e) || set->fds[e] < 0 || is_async(event))
-			continue;
-		(void)perf_set_period(set->fds[e], event->period);
-		counts_period_set(set, e);
+	if (slot->since_sample[e] < period)
+		rest -= slot->since_sample[e];
+	if (perf_set_period(set->fds[e], rest))
+		return;
+	counts_period_set(recorder, e, rest, set);
+	slot->first[e] = rest;
+	if (rest == period)
 		atomic_fetch_and_explicit(&slot->first_period, ~(1u << e), memory_order_release);
-	}
+}
+
+/* The thread waits in its handler: all that it counts until then is behind an overflow. */
+static void end_first_period(struct recorder *recorder, struct slot *slot, struct event_set *set)
+{
+	uint32_t asked = atomic_load_explicit(&slot->whole_asked, memory_order_acquire);
+	uint32_t e = asked - 1;
+
+	if (asked == WHOLE_NONE || e >= recorder->request->nr_events || !set->armed ||
+	    set->fds[e] < 0 ||
+	    !atomic_compare_exchange_strong(&slot->whole_asked, &asked, WHOLE_AT_WORK))
+		return;
+	(void)perf_disable(set->fds[e]);
+	set_rest_of_period(recorder, slot, e, set);
+	if (!recorder->events_off)
+		(void)perf_enable(set->fds[e]);
+	wake(&slot->whole_asked, WHOLE_NONE);
 }
 
 static void switch_set(const struct recorder *recorder, const struct event_set *set, bool on)
@@ -210,8 +221,9 @@ static void switch_set(const struct recorder *recorder, const struct event_set *
 	}
 }
 
-static void switch_events(const struct recorder *recorder, bool on)
+static void switch_events(struct recorder *recorder, bool on)
 {
+	recorder->events_off = !on;
 	switch_set(recorder, &recorder->shared.set, on);
 	for (uint32_t i = 0; i < recorder->slots_seen; i++)
 		switch_set(recorder, &recorder->shadows[i].events, on);
@@ -233,7 +245,7 @@ void arming_serve(struct recorder *recorder)
 			arm(recorder, slot, set);
 			break;
 		case ARM_ARMED:
-			end_first_periods(recorder, slot, set);
+			end_first_period(recorder, slot, set);
 			break;
 		case ARM_DISABLE:
 			switch_events(recorder, false);

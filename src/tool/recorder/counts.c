@@ -2,9 +2,10 @@
 /*
  * Final counts of perf events against the overflows that came.
  *
- * What an event counted says how many overflows there were: the first one when its first period was
- * over, the others a whole period each from the count at which that was set. What of them did not
- * come, as a sample or as a loss that the agent counted, merged with another before one delivery.
+ * What an event counted says how many overflows there were that matter: the first one when its
+ * first period was over; until the whole one was set each that made a whole period full
+ * (memory_types.h); then one a whole period. What of them did not come, as a sample or as a loss
+ * that the agent counted, merged with another before one delivery.
  *
  * An inherited event has one count for the process, and each of its threads began with a whole
  * period: up to one overflow a thread is due that nobody can have seen. That is no loss with a
@@ -25,37 +26,34 @@ static bool is_perf(const struct event_choice *event)
 	return event->trigger == TRIGGER_PERF_SIGTRAP || event->trigger == TRIGGER_PERF_ASYNC;
 }
 
-void counts_start(const struct recorder *recorder, uint32_t event, struct event_set *set)
+void counts_start(uint32_t event, uint64_t each, struct event_set *set)
 {
-	uint32_t bit = 1u << event;
-
 	set->begin[event] = set->end[event] = 0;
-	set->whole_at[event] = set->due_before[event] = 0;
-	set->whole &= ~bit;
-	if (set->first[event] == recorder->request->events[event].period)
-		set->whole |= bit;
+	set->from[event] = set->due_before[event] = 0;
+	set->each[event] = each;
 }
 
-void counts_period_set(struct event_set *set, uint32_t event)
-{
-	uint64_t count = set->first[event];
-
-	(void)perf_count(set->fds[event], &count);
-	set->whole |= 1u << event;
-	set->whole_at[event] = count;
-	set->due_before[event] = 1;
-}
-
-/* Overflows that must have happened with that count. */
+/* Overflows that must have been due at that count. */
 static uint64_t overflows(const struct recorder *recorder, const struct event_set *set, uint32_t e,
 			  uint64_t count)
 {
-	if (!(set->whole & 1u << e))
-		return count >= set->first[e] ? 1 : 0; /* further ones were nothing */
-	if (count < set->whole_at[e])
+	uint64_t period = recorder->request->events[e].period, each = set->each[e], since;
+
+	if (count < set->from[e] + each)
 		return set->due_before[e];
-	return set->due_before[e] +
-	       (count - set->whole_at[e]) / recorder->request->events[e].period;
+	since = count - set->from[e];
+	return set->due_before[e] + 1 + (since - since % each - each) / period;
+}
+
+void counts_period_set(const struct recorder *recorder, uint32_t event, uint64_t each,
+		       struct event_set *set)
+{
+	uint64_t count = set->from[event] + set->each[event];
+
+	(void)perf_count(set->fds[event], &count);
+	set->due_before[event] = overflows(recorder, set, event, count);
+	set->from[event] = count;
+	set->each[event] = each;
 }
 
 /* The count that matters: none before the window, what was read at its end, or the last. */
@@ -81,6 +79,17 @@ static uint64_t came(const struct slot *slot, uint32_t e)
 	       atomic_load_explicit(&slot->refused[e], memory_order_relaxed);
 }
 
+/* By a signal the thread itself sets the whole period, at the first overflow. */
+static void own_period(const struct slot *slot, const struct event_choice *event, uint32_t e,
+		       struct event_set *set)
+{
+	if (set->from[e] || !(atomic_load(&slot->first_seen) & 1u << e))
+		return;
+	set->from[e] = set->each[e];
+	set->due_before[e] = 1;
+	set->each[e] = event->period;
+}
+
 void counts_settle_slot(struct recorder *recorder, struct slot *slot)
 {
 	const struct record_request *request = recorder->request;
@@ -96,13 +105,8 @@ void counts_settle_slot(struct recorder *recorder, struct slot *slot)
 		recorder->shared.seen[e] += event->inherited ? came(slot, e) : 0;
 		if (!set->armed || !count_in_window(recorder, set, e, &count))
 			continue;
-		/* The thread itself may have set it meanwhile, at the first overflow. */
-		if (event->trigger == TRIGGER_PERF_ASYNC && !(set->whole & 1u << e) &&
-		    atomic_load(&slot->first_seen) & 1u << e) {
-			set->whole |= 1u << e;
-			set->whole_at[e] = set->first[e];
-			set->due_before[e] = 1;
-		}
+		if (event->trigger == TRIGGER_PERF_ASYNC)
+			own_period(slot, event, e, set);
 		recorder->totals.event_count[e] += count - set->begin[e];
 		due = overflows(recorder, set, e, count) -
 		      overflows(recorder, set, e, set->begin[e]);

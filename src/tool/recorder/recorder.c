@@ -202,7 +202,6 @@ static int prepare(struct recorder *recorder, struct errbuf *err)
 
 	launch_prepare(recorder);
 	code = draw_identity(recorder, err);
-
 	if (!code)
 		code = make_memory(recorder, err);
 	if (!code &&
@@ -214,6 +213,8 @@ static int prepare(struct recorder *recorder, struct errbuf *err)
 		code = meet_listen(recorder, err);
 	if (!code)
 		code = manifest_write(recorder, false, 0, err);
+	if (!code)
+		clock_start_measure(recorder);
 	return code;
 }
 

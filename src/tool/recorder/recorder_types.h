@@ -69,11 +69,9 @@ struct packet_written {
 /* Perf events that were opened together: a thread's, or those that all threads inherit. */
 struct event_set {
 	bool armed;
-	int fds[EVENTS_MAX];		 /* valid while armed; -1: none */
-	uint64_t first[EVENTS_MAX];	 /* first period of each event */
-	uint32_t whole;			 /* bit e: the whole period holds, ... */
-	uint64_t whole_at[EVENTS_MAX];	 /* ... from this count on, */
-	uint64_t due_before[EVENTS_MAX]; /* with so many overflows before */
+	int fds[EVENTS_MAX]; /* valid while armed; -1: none */
+	/* How each event overflows: every `each` from the count `from` on, `due_before` before. */
+	uint64_t each[EVENTS_MAX], from[EVENTS_MAX], due_before[EVENTS_MAX];
 	/* Counts at the edges of the window; 0 where it was armed behind that edge. */
 	uint64_t begin[EVENTS_MAX], end[EVENTS_MAX];
 };
@@ -188,7 +186,9 @@ struct recorder {
 	uint64_t polled_ns, flushed_ns;
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
+	bool events_off;	   /* an exec has them disabled */
 	uint64_t seed;		   /* which it began with */
+	uint64_t clock_start_ns;   /* what a software clock counts before its thread goes on */
 	struct shared_events shared;
 	struct window window;
 	struct waits *waits; /* NULL: no --wall */
@@ -244,9 +244,13 @@ void arming_window_begins(struct recorder *recorder);
 void arming_window_ends(struct recorder *recorder);
 void arming_count_living(struct recorder *recorder); /* add to the totals what the window holds */
 
+/* clock_start.c: half a millisecond, where there is such a clock; before anything runs */
+void clock_start_measure(struct recorder *recorder);
+
 /* counts.c: with the lock held */
-void counts_start(const struct recorder *recorder, uint32_t event, struct event_set *set);
-void counts_period_set(struct event_set *set, uint32_t event);
+void counts_start(uint32_t event, uint64_t each, struct event_set *set);
+void counts_period_set(const struct recorder *recorder, uint32_t event, uint64_t each,
+		       struct event_set *set);
 void counts_settle_slot(struct recorder *recorder, struct slot *slot);
 void counts_settle_shared(struct recorder *recorder);
 

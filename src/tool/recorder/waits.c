@@ -231,7 +231,8 @@ void waits_finish(struct recorder *recorder)
 	if (wall_refusals(waits->wall))
 		note(recorder,
 		     "The stacks of waiting threads could not be read: the program is not "
-		     "dumpable, or kernel.yama.ptrace_scope forbids it");
+		     "dumpable, or kernel.yama.ptrace_scope (set it to 1 or less) or seccomp "
+		     "(allow process_vm_readv) forbids it");
 	wall_free(waits->wall);
 	waits->wall = NULL;
 }
