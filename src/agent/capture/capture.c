@@ -88,7 +88,11 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 		return true;
 	nr_frames = cpython_walk(&capture->cpython, thread_state,
 				 (struct cpython_frame *)slot->walk, FRAMES_MAX, &end);
-	return python_stack_intern(capture, slot, nr_frames, end, ret_chain);
+	if (!python_stack_intern(capture, slot, nr_frames, end, ret_chain))
+		return false;
+	if (holds_lock && nr_frames && cpython_runs_jitted(&capture->cpython, thread_state))
+		ret_chain->degraded |= 1u << DEGRADED_JIT_POSITION;
+	return true;
 }
 
 static void take_sample(struct capture *capture, struct slot *slot, const struct tick *tick)

@@ -27,6 +27,8 @@ struct cpython_layout {
 	uint16_t interpreter_next;
 	uint16_t interpreter_first_state;
 	uint16_t interpreter_runtime;
+	uint16_t interpreter_lock; /* its own, where it has one; from 3.13 on it says where */
+	uint16_t interpreter_lock_bytes;
 
 	/* struct _ts, struct _PyCFrame and struct _stack_chunk */
 	uint16_t state_next;
@@ -38,7 +40,8 @@ struct cpython_layout {
 	uint16_t state_cframe;
 	uint16_t state_root_cframe;
 	uint16_t state_chunk;
-	uint16_t state_top; /* where the memory of the newest frame ends */
+	uint16_t state_top;	 /* where the memory of the newest frame ends */
+	uint16_t state_executor; /* not NULL: code of the JIT's runs */
 	uint16_t cframe_frame;
 	uint16_t cframe_previous;
 	uint16_t chunk_previous;
@@ -91,6 +94,7 @@ struct cpython_layout {
 	uint16_t debug_runtime_first_interpreter;
 	uint16_t debug_interpreter_next;
 	uint16_t debug_interpreter_first_state;
+	uint16_t debug_interpreter_lock;
 	uint16_t debug_state_next;
 	uint16_t debug_state_interpreter;
 	uint16_t debug_state_frame;

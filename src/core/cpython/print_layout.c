@@ -47,6 +47,12 @@ static void print_runtime(void)
 	PRINT(interpreter_next, offsetof(PyInterpreterState, next));
 	PRINT(interpreter_first_state, offsetof(PyInterpreterState, threads.head));
 	PRINT(interpreter_runtime, offsetof(PyInterpreterState, runtime));
+#if SINCE(12) && !SINCE(13)
+	PRINT(interpreter_lock, offsetof(PyInterpreterState, _gil));
+#endif
+#if SINCE(12)
+	PRINT(interpreter_lock_bytes, sizeof(struct _gil_runtime_state));
+#endif
 }
 
 static void print_state(void)
@@ -67,6 +73,9 @@ static void print_state(void)
 	PRINT(state_status, offsetof(PyThreadState, _status));
 	PRINT(state_chunk, offsetof(PyThreadState, datastack_chunk));
 	PRINT(state_top, offsetof(PyThreadState, datastack_top));
+#if SINCE(14)
+	PRINT(state_executor, offsetof(PyThreadState, current_executor));
+#endif
 	PRINT(chunk_previous, offsetof(_PyStackChunk, previous));
 	PRINT(chunk_data, offsetof(_PyStackChunk, data));
 #endif
@@ -162,6 +171,7 @@ static void print_debug_offsets(void)
 	PRINT_DEBUG(runtime_first_interpreter, runtime_state.interpreters_head);
 	PRINT_DEBUG(interpreter_next, interpreter_state.next);
 	PRINT_DEBUG(interpreter_first_state, interpreter_state.threads_head);
+	PRINT_DEBUG(interpreter_lock, interpreter_state.gil_runtime_state);
 	PRINT_DEBUG(state_next, thread_state.next);
 	PRINT_DEBUG(state_interpreter, thread_state.interp);
 	PRINT_DEBUG(state_frame, thread_state.current_frame);

@@ -89,6 +89,7 @@ WALK_INLINE struct walk_code walk_311_code(struct reader reader,
 	if (!load_u64(reader, address + layout->code_line_table, &line_table))
 		return code;
 	walk_fetch(reader, line_table, 3);
+	walk_fetch_file(reader, address + layout->code_file);
 	code.nr_positions = nr_units + 1;
 	return code;
 }

@@ -261,6 +261,7 @@ WALK_INLINE struct walk_code walk_312_code(struct reader reader,
 	if (!code.hidden) {
 		walk_fetch(reader, name, 2);
 		walk_fetch(reader, line_table, 3);
+		walk_fetch_file(reader, address + layout->code_file);
 	}
 	return code;
 }

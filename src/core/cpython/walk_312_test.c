@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -358,6 +359,100 @@ static void test_thread_state__is_searched_where_the_variables_are_unknown(void 
 	}
 }
 
+static uint32_t calls_of_a_look(struct cpython_remote *remote, uint64_t thread)
+{
+	struct cpython_frame frames[ROOM];
+	struct cpython_remote_stack stack = {.frames = frames, .max = ROOM};
+	uint32_t before = remote->blocks.nr_calls;
+	bool holds_lock;
+
+	cpython_remote_begin(remote, getpid());
+	assert_int_equal(
+		cpython_remote_thread_state(remote, &world.cpython, 7, thread, &holds_lock),
+		thread);
+	cpython_remote_walk(remote, &world.cpython, thread, &stack);
+	assert_int_equal(stack.nr_frames, 1);
+	return remote->blocks.nr_calls - before;
+}
+
+static void test_remote__a_look_like_the_last_one_is_one_call(void **state)
+{
+	static struct cpython_remote remote;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t code, runtime, leaf, thread;
+
+		begin(layouts[i]);
+		memset(&remote, 0, sizeof(remote));
+		world_make(&world, 8192);
+		code = make_code(0);
+		runtime = world_make(&world, 8192);
+		world.cpython.runtime = runtime;
+		leaf = push(code, 1, loop(0));
+		thread = make_state(leaf, 0);
+		add_state(runtime, thread, 7, 1);
+		assert_true(calls_of_a_look(&remote, thread) > 1);
+		assert_int_equal(calls_of_a_look(&remote, thread), 1);
+		end();
+	}
+}
+
+static void test_runs_jitted__where_there_is_a_jit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t thread;
+
+		begin(layouts[i]);
+		thread = make_state(0, 0);
+		assert_false(cpython_runs_jitted(&world.cpython, thread));
+		if (layout->state_executor) {
+			world_put(thread + layout->state_executor, thread);
+			assert_true(cpython_runs_jitted(&world.cpython, thread));
+		}
+		end();
+	}
+}
+
+static bool waits_for_lock(uint64_t thread, uint64_t futex)
+{
+	static struct cpython_remote remote;
+
+	cpython_remote_begin(&remote, getpid());
+	return cpython_remote_waits_for_lock(&remote, &world.cpython, thread, futex);
+}
+
+static void test_waits_for_lock__its_own_or_of_a_stopped_world(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t thread, runtime, interpreter, at, entry;
+
+		begin(layouts[i]);
+		thread = make_state(0, 0);
+		runtime = world_make(&world, 1024);
+		interpreter = world_make(&world, 2048);
+		entry = world_make(&world, 64); /* of a thread that is parked */
+		world.cpython.runtime = runtime;
+		world_put(thread + layout->state_interpreter, interpreter);
+		at = layout->interpreter_lock;
+		if (layout->debug_interpreter_lock)
+			world_put(runtime + layout->debug_interpreter_lock, at = 1000);
+		assert_true(waits_for_lock(thread, interpreter + at));
+		at += layout->interpreter_lock_bytes;
+		assert_true(waits_for_lock(thread, interpreter + at - 4));
+		assert_false(waits_for_lock(thread, interpreter + at));
+		assert_false(waits_for_lock(thread, entry + 16));
+		world_put(entry + 8, thread + layout->state_attached);
+		assert_int_equal(waits_for_lock(thread, entry + 16), layout->free_threaded);
+		world_put(entry + 8, thread);
+		assert_false(waits_for_lock(thread, entry + 16));
+		assert_false(waits_for_lock(thread, 8));
+		end();
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
@@ -368,6 +463,9 @@ int main(void)
 		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
 		TEST(test_walk__a_caller_is_taken_while_what_it_called_is_cleared),
 		TEST(test_walk__instructions_of_a_threads_own_copy),
+		TEST(test_waits_for_lock__its_own_or_of_a_stopped_world),
+		TEST(test_remote__a_look_like_the_last_one_is_one_call),
+		TEST(test_runs_jitted__where_there_is_a_jit),
 		TEST(test_thread_state__is_searched_where_the_variables_are_unknown),
 	};
 

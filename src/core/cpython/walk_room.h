@@ -49,12 +49,23 @@ WALK_INLINE bool walk_position(uint64_t bytes, uint32_t *ret_position)
 /* A hint never faults, whatever the address. */
 WALK_INLINE void walk_fetch(struct reader reader, uint64_t address, unsigned int nr_lines)
 {
-	if (reader.kind == READER_BLOCKS)
+	if (reader.kind == READER_BLOCKS) {
 		load_blocks_want(reader.blocks, address);
+		load_blocks_want(reader.blocks, address + nr_lines * CACHE_LINE_BYTES - 1);
+	}
 	if (reader.kind != READER_DIRECT)
 		return;
 	for (unsigned int line = 0; line < nr_lines; line++)
 		__builtin_prefetch((const void *)(uintptr_t)(address + line * CACHE_LINE_BYTES));
+}
+
+/* What cpython_remote_identify() will load beside: there is no time to wait for it in a handler. */
+WALK_INLINE void walk_fetch_file(struct reader reader, uint64_t code_file)
+{
+	uint64_t file;
+
+	if (reader.kind == READER_BLOCKS && load_u64(reader, code_file, &file))
+		walk_fetch(reader, file, 4);
 }
 
 /* Frames lie one behind the other: those of the callers in the page before, if not in this one. */

@@ -58,7 +58,9 @@ enum loss_reason {
 	X(DEGRADED_TRUNCATED, "truncated", "deeper than the frames that one sample keeps")         \
 	X(DEGRADED_UNREADABLE, "unreadable", "a frame could not be read")                          \
 	X(DEGRADED_FAULTS_BLOCKED, "faults_blocked", "the program blocks SIGSEGV: stack not read") \
-	X(DEGRADED_NO_INTERPRETER, "no_interpreter", "the interpreter's layout is not known")
+	X(DEGRADED_NO_INTERPRETER, "no_interpreter", "the interpreter's layout is not known")      \
+	X(DEGRADED_JIT_POSITION, "jit_position",                                                   \
+	  "run by the JIT: the leaf's line may be an earlier one")
 
 enum degraded_reason {
 #define X(id, key, sentence) id,

@@ -260,12 +260,20 @@ static void find_interpreter(struct wall *wall)
 
 static enum wait_kind kind_of(struct wall *wall, const struct waiter *waiter)
 {
+	enum stance stance;
+	uint64_t futex;
+
 	if (waiter->preempted)
 		return WAIT_RUNNABLE;
-	if (waiter->state &&
-	    wait_kind_read(wall->order.pid, waiter->totals.tid, &wall->lock) == STANCE_LOCK)
+	stance = wait_kind_read(wall->order.pid, waiter->totals.tid, &wall->lock, &futex);
+	if (stance == STANCE_RUNS) /* woken, and has no CPU yet */
+		return WAIT_RUNNABLE;
+	if (!waiter->state)
+		return WAIT_OTHER;
+	if (stance == STANCE_LOCK)
 		return WAIT_LOCK;
-	return WAIT_OTHER;
+	return futex && stack_waits_for_lock(wall->stack, waiter->state, futex) ? WAIT_LOCK
+										: WAIT_OTHER;
 }
 
 static void refuse(struct wall *wall, struct waiter *waiter)

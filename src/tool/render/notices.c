@@ -182,6 +182,14 @@ static void say_degraded(struct list *list, const struct trace *trace)
 		if (with_interpreter &&
 		    strcmp(degraded->key, degraded_key(DEGRADED_NO_INTERPRETER)) == 0)
 			continue;
+		if (strcmp(degraded->key, degraded_key(DEGRADED_JIT_POSITION)) == 0) {
+			say(list,
+			    "%s %s run by the JIT: the innermost line may be an earlier one "
+			    "of the same function (%s).",
+			    quantity_exact(degraded->count).text,
+			    plural(degraded->count, "sample was", "samples were"), degraded->key);
+			continue;
+		}
 		say(list, "%s %s only part of the stack: %s (%s).",
 		    quantity_exact(degraded->count).text,
 		    plural(degraded->count, "sample shows", "samples show"),
