@@ -19,11 +19,13 @@
 
 #include "core/base/load_blocks.h"
 #include "core/cpython/cpython.h"
+#include "core/cpython/state_notes.h"
 
-/* 520 KiB, on the heap or static, zeroed at first. One look at a time. */
+/* 540 KiB, on the heap or static, zeroed at first. One look at a time. */
 struct cpython_remote {
 	struct load_blocks blocks;
-	uint64_t interpreter; /* seen in the last look: asked for ahead */
+	uint64_t interpreter;	  /* seen in the last look: asked for ahead */
+	struct state_notes notes; /* of all looks: hints */
 };
 
 /** cpython_remote_begin - begin a look at @pid: what was read of it before is forgotten */
@@ -34,7 +36,7 @@ void cpython_remote_begin(struct cpython_remote *remote, pid_t pid);
  * @cpython: as found in the target
  * @tid: as the target itself sees it (in its pid namespace)
  * @hint: what an earlier call for this thread returned, or 0; spares the search while there is one
- * interpreter and the state still notes the thread
+ * interpreter and the state still notes the thread. So does what a search for another thread met
  * Returns 0 where no state of the thread runs anything, or nothing can be read.
  */
 uint64_t cpython_remote_thread_state(struct cpython_remote *remote, const struct cpython *cpython,
