@@ -13,7 +13,7 @@ import threading
 import time
 
 from truth import HELD, LOOKS, TICK, case, look
-from walk_truth import stack
+from walk_truth import look_of, stack
 
 
 def down(depth, function):
@@ -126,10 +126,7 @@ class Waiter:
         assert library.tick_thread(ctypes.c_ulong(ident), text, len(text)) == 0
         if stack(sys._current_frames()[ident]) != before:
             return None
-        end, *lines = text.value.decode().splitlines()
-        walked = [line.split("\t") for line in lines]
-        return {"end": int(end.split("\t")[0]), "truth": before,
-                "walked": [[f, n, int(line), e == "1"] for f, n, line, e in walked]}
+        return look_of(text.value.decode(), before, held=0)
 
     def look(self, library):
         thread = threading.Thread(target=self.body, daemon=True)
