@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import cpu_timer
+import impossible_edges
 import wall
 
 PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
@@ -433,9 +434,13 @@ def waits(bench):
     wall.measure(bench, PYTHON)
 
 
+def edges_that_cannot_be(bench):
+    impossible_edges.measure(bench)
+
+
 PARTS = [forwarding, set_up, short_threads, capture, per_sample, without_samples,
          busy_by_cpu_timer, start_up, to_report, large_report, sizes, steady_archive, memory,
-         waits]
+         waits, edges_that_cannot_be]
 
 
 def machine():
