@@ -14,9 +14,9 @@ sys.path.insert(0, str(PROGRAM.parent))
 
 import edges  # pylint: disable=wrong-import-position
 
-SECONDS = 0.8  # of CPU, for each of two threads
+SECONDS = 0.7  # of CPU, for each of two threads
 PERIOD_NS = 50_000
-LEAST = 20_000  # samples to look at; 32,000 are due in a run, and more runs are made
+LEAST = 20_000  # samples to look at; 28,000 are due in a run, and more runs are made
 RUNS_MOST = 4
 UNREAD_MOST = 0.05  # measured: 0.013 on 3.12, 0.001 on 3.11, else less
 
