@@ -21,7 +21,6 @@
 #include "core/cpython/cpython.h"
 #include "core/cpython/state_notes.h"
 
-<<<<<<< HEAD
 #define CPYTHON_PAST_LOOKS 64 /* that are remembered, each of another thread */
 #define CPYTHON_PAST_PAGES 62
 
@@ -32,19 +31,13 @@ struct cpython_past_look {
 	uint64_t pages[CPYTHON_PAST_PAGES];
 };
 
-/* 550 KiB, on the heap or static, zeroed at first. One look at a time. */
+/* 560 KiB, on the heap or static, zeroed at first. One look at a time. */
 struct cpython_remote {
 	struct load_blocks blocks;
 	uint64_t interpreter;  /* seen in the last look: asked for ahead */
 	uint64_t thread_state; /* of the look at hand; 0: not yet known */
 	struct cpython_past_look past[CPYTHON_PAST_LOOKS];
-=======
-/* 540 KiB, on the heap or static, zeroed at first. One look at a time. */
-struct cpython_remote {
-	struct load_blocks blocks;
-	uint64_t interpreter;	  /* seen in the last look: asked for ahead */
 	struct state_notes notes; /* of all looks: hints */
->>>>>>> handler
 };
 
 /** cpython_remote_begin - begin a look at @pid: what was read of it before is forgotten */
