@@ -106,7 +106,7 @@ def test_embedded__linked_in(python, how, tmp_path, record, report):
     shares = {row["name"]: row["total"] for row in result["functions"]}
     assert "stacks of the interpreter" not in done.stderr
     assert shares["innermost"] > result["samples"] / 2
-    assert result["degraded"] == {}
+    assert set(result["degraded"]) <= {"jit_position"}
 
 
 @pytest.mark.parametrize("where", [[], ["in a thread"]], ids=["main", "thread"])
@@ -126,4 +126,4 @@ def test_embedded__loaded_for_itself_alone(python, embeds, record, report, where
     assert shares["outermost"] == shares["innermost"] + sum(
         row["self"] for row in result["functions"] if row["name"] == "outermost")
     assert shares["innermost"] > result["samples"] / 2
-    assert result["degraded"] == {}
+    assert set(result["degraded"]) <= {"jit_position"}

@@ -9,10 +9,10 @@
  *   without the lock? -> left out, where only samples with it are wanted (--gil)
  *   append            -> LOSS_BUFFER_FULL
  *
- * Cost of a repeated stack: the walk (about four loads a frame), python_stack.c's comparison, the
- * 16-byte event, two readings of the clock (the caller's included). No system call but the futex
- * wake at the end of a packet, about every thousandth sample. Arrays are in the slot, not on the
- * stack of the program.
+ * Cost of a repeated stack: the walk and the hash of each code object (core/cpython), the
+ * comparison (python_stack.c), the 16-byte event, two readings of the clock (the caller's
+ * included). No system call but the futex wake at the end of a packet, about every thousandth
+ * sample. Arrays are in the slot, not on the stack of the program.
  */
 #include "agent/capture/capture.h"
 
@@ -88,7 +88,11 @@ static bool python_chain(struct capture *capture, struct slot *slot, const struc
 		return true;
 	nr_frames = cpython_walk(&capture->cpython, thread_state,
 				 (struct cpython_frame *)slot->walk, FRAMES_MAX, &end);
-	return python_stack_intern(capture, slot, nr_frames, end, ret_chain);
+	if (!python_stack_intern(capture, slot, nr_frames, end, ret_chain))
+		return false;
+	if (holds_lock && nr_frames && cpython_runs_jitted(&capture->cpython, thread_state))
+		ret_chain->degraded |= 1u << DEGRADED_JIT_POSITION;
+	return true;
 }
 
 static void take_sample(struct capture *capture, struct slot *slot, const struct tick *tick)

@@ -66,6 +66,18 @@ static void test_capture__an_interpreter_that_is_loaded_later(void **state)
 	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_NO_INTERPRETER]), 1);
 }
 
+static void test_capture__a_position_that_the_jit_keeps_back(void **state)
+{
+	(void)state;
+	call(1, 1);
+	fake.runs_jitted = fake.holds_lock = true;
+	assert_int_not_equal(tick(), 0);
+	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_JIT_POSITION]), 1);
+	fake.holds_lock = false; /* it is in a call */
+	assert_int_not_equal(tick(), 0);
+	assert_int_equal(atomic_load(&slot->degraded[DEGRADED_JIT_POSITION]), 1);
+}
+
 static void test_capture__a_thread_without_python(void **state)
 {
 	(void)state;
@@ -382,6 +394,7 @@ int main(void)
 		CAPTURE_TEST(blocked_faults_read_nothing),
 		CAPTURE_TEST(no_interpreter),
 		CAPTURE_TEST(an_interpreter_that_is_loaded_later),
+		CAPTURE_TEST(a_position_that_the_jit_keeps_back),
 		CAPTURE_TEST(a_thread_without_python),
 		CAPTURE_TEST(not_recording_is_no_loss),
 		CAPTURE_TEST(a_nested_tick_is_a_loss),

@@ -15,6 +15,13 @@ uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool 
 	return fake.thread_state;
 }
 
+bool cpython_runs_jitted(const struct cpython *cpython, uint64_t thread_state)
+{
+	(void)cpython;
+	(void)thread_state;
+	return fake.runs_jitted;
+}
+
 void cpython_late_path(const struct cpython_late *late, char *to, size_t room)
 {
 	(void)late;

@@ -25,6 +25,7 @@ struct fake_code {
 struct fake_cpython {
 	uint64_t thread_state; /* 0: never ran Python */
 	bool holds_lock;
+	bool runs_jitted;
 	struct cpython_frame frames[FAKE_FRAMES]; /* leaf first */
 	size_t nr_frames;
 	enum cpython_end end; /* where there is room for all frames */

@@ -44,4 +44,8 @@ void load_blocks_begin(struct load_blocks *blocks, pid_t pid);
 /** load_blocks_want - the page of @address will be needed. A hint; a bad address is no fault. */
 void load_blocks_want(struct load_blocks *blocks, uint64_t address);
 
+/** load_blocks_list - addresses of the pages read since load_blocks_begin(), @max at most; their
+ * number */
+size_t load_blocks_list(const struct load_blocks *blocks, uint64_t *pages, size_t max);
+
 #endif

@@ -136,6 +136,23 @@ static void test_blocks__begin_forgets(void **state)
 	assert_int_equal(word_at(page(0)), 8);
 }
 
+static void test_blocks__lists_what_was_read(void **state)
+{
+	const struct reader reader = {.kind = READER_BLOCKS, .blocks = blocks};
+	uint64_t pages[4], word;
+
+	(void)state;
+	load_blocks_want(blocks, page(2) + 7);
+	word_at(page(5));
+	load_blocks_want(blocks, page(9));
+	assert_false(load_u64(reader, 8, &word));
+	assert_int_equal(load_blocks_list(blocks, pages, 1), 1);
+	assert_int_equal(load_blocks_list(blocks, pages, 4), 2);
+	assert_int_equal(pages[0] + pages[1], page(2) + page(5));
+	load_blocks_begin(blocks, getpid());
+	assert_int_equal(load_blocks_list(blocks, pages, 4), 0);
+}
+
 static void test_blocks__another_process_that_is_gone(void **state)
 {
 	const struct reader reader = {.kind = READER_BLOCKS, .blocks = blocks};
@@ -156,6 +173,7 @@ int main(void)
 		TEST(test_blocks__a_load_may_lie_in_two_pages),
 		TEST(test_blocks__what_cannot_be_read_fails_alone),
 		TEST(test_blocks__begin_forgets),
+		TEST(test_blocks__lists_what_was_read),
 		TEST(test_blocks__another_process_that_is_gone),
 	};
 

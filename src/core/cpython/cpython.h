@@ -136,11 +136,19 @@ uint32_t cpython_runtime_bytes(const struct cpython *cpython);
 uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool *ret_holds_lock);
 
 /**
+ * cpython_runs_jitted - does the thread, which holds the lock, run code that the JIT made?
+ * It writes positions only where somebody might ask: the leaf's may be that of an earlier
+ * instruction of the same frame, and is right while a function in C is called. Signal-safe.
+ */
+bool cpython_runs_jitted(const struct cpython *cpython, uint64_t thread_state);
+
+/**
  * cpython_walk - the Python frames of a thread state, leaf first (direct loads)
  * @frames: room for @max frames
  * @ret_end: how the walk ended
  * Returns the number of frames. Signal-safe.
- * Cost: about four loads a frame (five from 3.12 on), no branches that depend on the version.
+ * Cost: four loads a frame (five from 3.12 on) and as many for a code object, which is checked once
+ * where frames of it follow each other; no branches that depend on the version.
  */
 size_t cpython_walk(const struct cpython *cpython, uint64_t thread_state,
 		    struct cpython_frame *frames, size_t max, enum cpython_end *ret_end);

@@ -27,6 +27,8 @@ struct cpython_layout {
 	uint16_t interpreter_next;
 	uint16_t interpreter_first_state;
 	uint16_t interpreter_runtime;
+	uint16_t interpreter_lock; /* its own, where it has one; from 3.13 on it says where */
+	uint16_t interpreter_lock_bytes;
 
 	/* struct _ts, struct _PyCFrame and struct _stack_chunk */
 	uint16_t state_next;
@@ -38,7 +40,8 @@ struct cpython_layout {
 	uint16_t state_cframe;
 	uint16_t state_root_cframe;
 	uint16_t state_chunk;
-	uint16_t state_top; /* where the memory of the newest frame ends */
+	uint16_t state_top;	 /* where the memory of the newest frame ends */
+	uint16_t state_executor; /* not NULL: code of the JIT's runs */
 	uint16_t cframe_frame;
 	uint16_t cframe_previous;
 	uint16_t chunk_previous;
@@ -53,13 +56,17 @@ struct cpython_layout {
 	uint16_t frame_owner;
 	uint16_t frame_owner_none; /* owners from this one on: no frame of Python code */
 	uint16_t frame_stack_top;  /* negative while the frame runs */
+	uint16_t frame_return;	   /* how far behind the call it goes on; 0 after calls */
 	uint16_t frame_code_copy;  /* which copy of the instructions */
+	uint16_t frame_locals;	   /* what is behind it is code_locals and code_values words long */
 
 	/* objects */
 	uint16_t object_type;
 	uint16_t object_size; /* ob_size of the variable-sized */
 	uint16_t code_first_line;
 	uint16_t code_frame_size;      /* of its frames, in words */
+	uint16_t code_locals;	       /* of its frames, in words */
+	uint16_t code_values;	       /* room for values, in words */
 	uint16_t code_first_traceable; /* code unit before which the interpreter hides a frame */
 	uint16_t code_file;
 	uint16_t code_qualified_name;
@@ -91,6 +98,7 @@ struct cpython_layout {
 	uint16_t debug_runtime_first_interpreter;
 	uint16_t debug_interpreter_next;
 	uint16_t debug_interpreter_first_state;
+	uint16_t debug_interpreter_lock;
 	uint16_t debug_state_next;
 	uint16_t debug_state_interpreter;
 	uint16_t debug_state_frame;

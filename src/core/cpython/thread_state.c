@@ -117,3 +117,12 @@ uint64_t cpython_thread_state(const struct cpython *cpython, uint32_t tid, bool 
 	return layout->runtime_current_state ? state_311(cpython, layout, tid, ret_holds_lock)
 					     : state_312(cpython, layout, tid, ret_holds_lock);
 }
+
+bool cpython_runs_jitted(const struct cpython *cpython, uint64_t thread_state)
+{
+	const struct cpython_layout *layout = cpython_layout_at(cpython->layout);
+	uint64_t executor;
+
+	return layout && layout->state_executor &&
+	       load_u64(here, thread_state + layout->state_executor, &executor) && executor;
+}

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -158,7 +159,10 @@ static void test_walk__gives_the_frames_leaf_first_without_the_interpreters_own(
 		code = make_code(0);
 		inner = push(code, 5, push(make_code(HIDDEN), 1, push(code, 4, loop(0))));
 		outer_loop = loop(inner); /* one that ends, and destroys what runs another one */
-		inner = make(code, 7, GENERATOR, push(code, 6, loop(outer_loop)));
+		inner = push(code, 6, loop(outer_loop));
+		assert_walk(make_state(push(code, 5, make(code, 7, GENERATOR, inner)), outer_loop),
+			    5, CPYTHON_END_ROOT);
+		inner = make(code, 7, GENERATOR, inner);
 		assert_int_equal(walk(make_state(inner, outer_loop), frames, &ended), 4);
 		assert_int_equal(ended, CPYTHON_END_ROOT);
 		for (size_t j = 0; j < 4; j++) {
@@ -214,6 +218,11 @@ static void test_walk__a_frame_that_does_not_stand_on_its_caller_is_none(void **
 		deep = push(code, 4, loop(0));
 		push(code, 4, deep);
 		assert_walk(make_state(push(code, 2, deep), 0), 0, CPYTHON_END_UNREADABLE);
+		/* nor on a generator that is suspended, or was resumed by another caller */
+		assert_walk(make_state(push(code, 2, make(code, 4, GENERATOR, 0)), 0), 0,
+			    CPYTHON_END_UNREADABLE);
+		assert_walk(make_state(push(code, 2, make(code, 4, GENERATOR, deep)), 0), 0,
+			    CPYTHON_END_UNREADABLE);
 		chunk = world_make(&world, 512); /* the first frame of a new chunk stands on any */
 		newest = make_state(chunk + layout->chunk_data, 0);
 		fill_frame(chunk + layout->chunk_data, code, 2, THREAD, deep);
@@ -221,6 +230,26 @@ static void test_walk__a_frame_that_does_not_stand_on_its_caller_is_none(void **
 		assert_walk(newest, 2, CPYTHON_END_ROOT);
 		end();
 	}
+}
+
+/* 3.12: a frame that has not begun, behind which a generator is missing. */
+static void test_walk__who_resumed_a_generator_called_nobody(void **state)
+{
+	uint64_t code, caller;
+
+	(void)state;
+	begin(CPYTHON_LAYOUT_312);
+	code = make_code(0);
+	caller = push(code, 4, loop(0));
+	world_put_u32(caller + layout->frame_return, 9);
+	put_u8(caller + layout->frame_owner, THREAD);
+	assert_walk(make_state(push(code, 0, caller), 0), 0, CPYTHON_END_UNREADABLE);
+	memory_end = caller + FRAME_BYTES; /* one that has begun is linked */
+	assert_walk(make_state(push(code, 1, caller), 0), 2, CPYTHON_END_ROOT);
+	memory_end = caller + FRAME_BYTES;
+	world_put_u32(caller + layout->frame_return, 0);
+	assert_walk(make_state(push(code, 0, caller), 0), 2, CPYTHON_END_ROOT);
+	end();
 }
 
 /* 3.12: a new cframe that is not yet written holds frames of a loop that ended. */
@@ -358,6 +387,100 @@ static void test_thread_state__is_searched_where_the_variables_are_unknown(void 
 	}
 }
 
+static uint32_t calls_of_a_look(struct cpython_remote *remote, uint64_t thread)
+{
+	struct cpython_frame frames[ROOM];
+	struct cpython_remote_stack stack = {.frames = frames, .max = ROOM};
+	uint32_t before = remote->blocks.nr_calls;
+	bool holds_lock;
+
+	cpython_remote_begin(remote, getpid());
+	assert_int_equal(
+		cpython_remote_thread_state(remote, &world.cpython, 7, thread, &holds_lock),
+		thread);
+	cpython_remote_walk(remote, &world.cpython, thread, &stack);
+	assert_int_equal(stack.nr_frames, 1);
+	return remote->blocks.nr_calls - before;
+}
+
+static void test_remote__a_look_like_the_last_one_is_one_call(void **state)
+{
+	static struct cpython_remote remote;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t code, runtime, leaf, thread;
+
+		begin(layouts[i]);
+		memset(&remote, 0, sizeof(remote));
+		world_make(&world, 8192);
+		code = make_code(0);
+		runtime = world_make(&world, 8192);
+		world.cpython.runtime = runtime;
+		leaf = push(code, 1, loop(0));
+		thread = make_state(leaf, 0);
+		add_state(runtime, thread, 7, 1);
+		assert_true(calls_of_a_look(&remote, thread) > 1);
+		assert_int_equal(calls_of_a_look(&remote, thread), 1);
+		end();
+	}
+}
+
+static void test_runs_jitted__where_there_is_a_jit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t thread;
+
+		begin(layouts[i]);
+		thread = make_state(0, 0);
+		assert_false(cpython_runs_jitted(&world.cpython, thread));
+		if (layout->state_executor) {
+			world_put(thread + layout->state_executor, thread);
+			assert_true(cpython_runs_jitted(&world.cpython, thread));
+		}
+		end();
+	}
+}
+
+static bool waits_for_lock(uint64_t thread, uint64_t futex)
+{
+	static struct cpython_remote remote;
+
+	cpython_remote_begin(&remote, getpid());
+	return cpython_remote_waits_for_lock(&remote, &world.cpython, thread, futex);
+}
+
+static void test_waits_for_lock__its_own_or_of_a_stopped_world(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint64_t thread, runtime, interpreter, at, entry;
+
+		begin(layouts[i]);
+		thread = make_state(0, 0);
+		runtime = world_make(&world, 1024);
+		interpreter = world_make(&world, 2048);
+		entry = world_make(&world, 64); /* of a thread that is parked */
+		world.cpython.runtime = runtime;
+		world_put(thread + layout->state_interpreter, interpreter);
+		at = layout->interpreter_lock;
+		if (layout->debug_interpreter_lock)
+			world_put(runtime + layout->debug_interpreter_lock, at = 1000);
+		assert_true(waits_for_lock(thread, interpreter + at));
+		at += layout->interpreter_lock_bytes;
+		assert_true(waits_for_lock(thread, interpreter + at - 4));
+		assert_false(waits_for_lock(thread, interpreter + at));
+		assert_false(waits_for_lock(thread, entry + 16));
+		world_put(entry + 8, thread + layout->state_attached);
+		assert_int_equal(waits_for_lock(thread, entry + 16), layout->free_threaded);
+		world_put(entry + 8, thread);
+		assert_false(waits_for_lock(thread, entry + 16));
+		assert_false(waits_for_lock(thread, 8));
+		end();
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
@@ -365,9 +488,13 @@ int main(void)
 		TEST(test_walk__gives_the_frames_leaf_first_without_the_interpreters_own),
 		TEST(test_walk__ends_at_what_is_no_frame),
 		TEST(test_walk__a_frame_that_does_not_stand_on_its_caller_is_none),
+		TEST(test_walk__who_resumed_a_generator_called_nobody),
 		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
 		TEST(test_walk__a_caller_is_taken_while_what_it_called_is_cleared),
 		TEST(test_walk__instructions_of_a_threads_own_copy),
+		TEST(test_waits_for_lock__its_own_or_of_a_stopped_world),
+		TEST(test_remote__a_look_like_the_last_one_is_one_call),
+		TEST(test_runs_jitted__where_there_is_a_jit),
 		TEST(test_thread_state__is_searched_where_the_variables_are_unknown),
 	};
 

@@ -97,6 +97,11 @@ static bool is_readable(const struct stack *stack)
 	return load_remote(stack->pid, stack->cpython.runtime, &byte, sizeof(byte));
 }
 
+bool stack_waits_for_lock(struct stack *stack, uint64_t state, uint64_t futex)
+{
+	return cpython_remote_waits_for_lock(&stack->remote, &stack->cpython, state, futex);
+}
+
 int stack_read(struct stack *stack, struct memory *memory, uint32_t tid, uint64_t *state)
 {
 	struct cpython_file_memo files = {0};

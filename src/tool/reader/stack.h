@@ -44,6 +44,9 @@ void stack_interpreter(struct stack *stack, const struct memory_interpreter *int
  */
 int stack_read(struct stack *stack, struct memory *memory, uint32_t tid, uint64_t *state);
 
+/** stack_waits_for_lock - cpython_remote_waits_for_lock() of the look at hand */
+bool stack_waits_for_lock(struct stack *stack, uint64_t state, uint64_t futex);
+
 /**
  * stack_intern - the chain of the stack that was read
  * Returns 0 with *ret_node 0 where the thread has no Python frames; -ENOSPC: the table is full.

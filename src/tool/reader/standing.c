@@ -37,12 +37,12 @@ static bool read_turns(pid_t pid, uint32_t tid, uint64_t *ret_turns)
 bool standing_read(pid_t pid, uint32_t tid, const struct lock_place *lock,
 		   struct standing *ret_standing)
 {
-	uint64_t turns;
+	uint64_t turns, futex;
 
 	if (!read_turns(pid, tid, &turns))
 		return false;
 	ret_standing->turns = turns;
-	ret_standing->stance = wait_kind_read(pid, tid, lock);
+	ret_standing->stance = wait_kind_read(pid, tid, lock, &futex);
 	return true;
 }
 

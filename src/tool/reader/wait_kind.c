@@ -10,8 +10,9 @@
  *
  * The lock of the main interpreter is a condition variable inside the runtime's own state (the
  * symbol _PyRuntime, with its size), and nothing else in there is waited for on a futex, so an
- * address inside is the lock's in every version. The lock of a sub-interpreter that has its own is
- * elsewhere: such waits are waits like others.
+ * address inside is the lock's in every version. For a sub-interpreter's own lock, and for threads
+ * that a free-threaded build has stopped, the thread's state must be asked: the futex is given
+ * back.
  */
 #include "tool/reader/wait_kind.h"
 
@@ -22,7 +23,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum stance wait_kind_read(pid_t pid, uint32_t tid, const struct lock_place *lock)
+enum stance wait_kind_read(pid_t pid, uint32_t tid, const struct lock_place *lock,
+			   uint64_t *ret_futex)
 {
 	char text[256], *at;
 	uint64_t address;
@@ -30,6 +32,7 @@ enum stance wait_kind_read(pid_t pid, uint32_t tid, const struct lock_place *loc
 	long number;
 	int fd;
 
+	*ret_futex = 0;
 	snprintf(text, sizeof(text), "/proc/%d/task/%u/syscall", pid, tid);
 	fd = open(text, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -45,5 +48,7 @@ enum stance wait_kind_read(pid_t pid, uint32_t tid, const struct lock_place *loc
 	address = strtoull(at, NULL, 16);
 	if (number == SYS_futex && address - lock->start < lock->bytes)
 		return STANCE_LOCK;
+	if (number == SYS_futex)
+		*ret_futex = address;
 	return STANCE_WAITS;
 }

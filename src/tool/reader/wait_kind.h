@@ -21,8 +21,10 @@ enum stance {
 
 /**
  * wait_kind_read - what the thread stands in, by /proc/PID/task/TID/syscall
+ * @ret_futex: address of the futex that it is blocked on; 0: on none
  * The kernel reads a blocked thread's registers and does not touch it.
  */
-enum stance wait_kind_read(pid_t pid, uint32_t tid, const struct lock_place *lock);
+enum stance wait_kind_read(pid_t pid, uint32_t tid, const struct lock_place *lock,
+			   uint64_t *ret_futex);
 
 #endif

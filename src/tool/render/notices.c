@@ -131,7 +131,7 @@ static void say_loss(struct list *list, const struct trace *trace, const struct 
 
 static void say_losses(struct list *list, const struct trace *trace)
 {
-	uint64_t lost = lost_total(trace), all = lost + trace->nr_samples;
+	uint64_t lost = lost_total(trace), all = lost + trace->nr_samples - trace->nr_waits;
 
 	if (lost > 0)
 		say(list, "%s of %s %s (%s) left no sample.", quantity_exact(lost).text,
@@ -182,6 +182,14 @@ static void say_degraded(struct list *list, const struct trace *trace)
 		if (with_interpreter &&
 		    strcmp(degraded->key, degraded_key(DEGRADED_NO_INTERPRETER)) == 0)
 			continue;
+		if (strcmp(degraded->key, degraded_key(DEGRADED_JIT_POSITION)) == 0) {
+			say(list,
+			    "%s %s run by the JIT: the innermost line may be an earlier one "
+			    "of the same function (%s).",
+			    quantity_exact(degraded->count).text,
+			    plural(degraded->count, "sample was", "samples were"), degraded->key);
+			continue;
+		}
 		say(list, "%s %s only part of the stack: %s (%s).",
 		    quantity_exact(degraded->count).text,
 		    plural(degraded->count, "sample shows", "samples show"),
