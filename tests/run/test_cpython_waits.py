@@ -3,6 +3,8 @@
 
 import pytest
 
+from conftest import ROOT
+
 OWN_LOCK = """
 import threading
 try:
@@ -80,3 +82,17 @@ def test_waits__for_a_stopped_world(record, report, python, tmp_path):
     assert rows["worker", "gil-wait"] > 0.2e9
     # It waits for other locks inside the interpreter as well.
     assert rows.get(("worker", "waiting"), 0) < 0.3 * rows["worker", "gil-wait"]
+
+
+@pytest.mark.parametrize("option", ["--gil", "--wall"])
+def test_gil__of_a_build_without_the_lock_it_is_said(record, report, python, option):
+    if not python.free_threaded:
+        pytest.skip("SKIPPED: it has an interpreter lock")
+    done, directory = record([python, ROOT / "tests/programs/wall/waits.py", "gil", "1"], option, "-e", "cpu-time")
+    assert done.returncode == 0, done.stderr
+    document = report(directory)
+    said = [notice for notice in document["notices"] if "free-threaded" in notice]
+    assert len(said) == (option == "--gil")
+    assert not any("that held the interpreter lock" in notice for notice in document["notices"])
+    assert "gil" not in {row["state"] for row in document.get("states", [])}
+    assert sum(row["self"] for row in document["functions"]) > 0

@@ -82,7 +82,8 @@ def test_record__an_interpreter_that_cannot_be_read_is_said(tmp_path):
     assert "/fake/python3 are not recorded: 3.13 is not known" in done.stderr
     assert manifest(tmp_path / "r")["interpreters"] == [
         {"pid": manifest(tmp_path / "r")["root_pid"], "name": "CPython 3.13.0",
-         "path": "/fake/python3", "problem": "3.13 is not known"}]
+         "path": "/fake/python3", "problem": "3.13 is not known",
+         "has_no_lock": False}]
 
 
 def test_record__a_full_disk_is_counted_and_said(tmp_path):

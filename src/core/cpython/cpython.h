@@ -118,6 +118,10 @@ enum cpython_late_found cpython_late_look(struct cpython_late *late, struct cpyt
  */
 void cpython_late_path(const struct cpython_late *late, char *to, size_t room);
 
+/** cpython_is_free_threaded - a build without an interpreter lock; false also where @cpython is
+ * none */
+bool cpython_is_free_threaded(const struct cpython *cpython);
+
 /**
  * cpython_runtime_bytes - size of the interpreter's state, from the symbol at its runtime's address
  * The main interpreter's lock lies in there. Returns 0 where that is not known. Not signal-safe.

@@ -6,6 +6,7 @@
 #include <link.h>
 
 #include "core/cpython/hidden.h"
+#include "core/cpython/layouts.h"
 
 static uint32_t hidden_bytes(uint64_t runtime)
 {
@@ -18,6 +19,13 @@ static uint32_t hidden_bytes(uint64_t runtime)
 		bytes = hidden.runtime == runtime ? hidden.runtime_bytes : 0;
 	hidden_close(&hidden);
 	return bytes < UINT32_MAX ? (uint32_t)bytes : 0;
+}
+
+bool cpython_is_free_threaded(const struct cpython *cpython)
+{
+	const struct cpython_layout *layout = cpython_layout_at(cpython->layout);
+
+	return layout && layout->free_threaded;
 }
 
 uint32_t cpython_runtime_bytes(const struct cpython *cpython)

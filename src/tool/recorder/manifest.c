@@ -162,9 +162,10 @@ static json_t *interpreters(const struct recorder *recorder)
 		const struct interpreter *it = &recorder->interpreters[i];
 
 		json_array_append_new(
-			list, json_pack("{s:I, s:o, s:o, s:o}", "pid", (json_int_t)it->pid, "name",
-					text(it->name), "path", text(it->path), "problem",
-					it->problem[0] ? text(it->problem) : json_null()));
+			list, json_pack("{s:I, s:o, s:o, s:o, s:b}", "pid", (json_int_t)it->pid,
+					"name", text(it->name), "path", text(it->path), "problem",
+					it->problem[0] ? text(it->problem) : json_null(),
+					"has_no_lock", it->has_no_lock));
 	}
 	return list;
 }

@@ -19,6 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/cpython/cpython.h"
+
 #define BACKLOG 16
 
 static int listen_abstract(const char *name)
@@ -146,17 +148,32 @@ static void hear_interpreter(struct recorder *recorder, struct handshake_hello *
 									      : NULL);
 }
 
+/* Of the interpreter that is the last, once the agent has told its build. */
+static void keep_build(struct recorder *recorder)
+{
+	struct memory_interpreter *told = &recorder->memory.header->interpreter;
+	struct cpython cpython;
+
+	_Static_assert(sizeof(cpython) <= sizeof(told->cpython), "it is handed over there");
+	if (!recorder->nr_interpreters || !atomic_load_explicit(&told->known, memory_order_acquire))
+		return;
+	memcpy(&cpython, told->cpython, sizeof(cpython));
+	recorder->interpreters[recorder->nr_interpreters - 1].has_no_lock =
+		cpython_is_free_threaded(&cpython);
+}
+
 void meet_late_interpreter(struct recorder *recorder)
 {
 	struct memory_interpreter *told = &recorder->memory.header->interpreter;
 	uint32_t late = atomic_exchange(&told->late, MEMORY_LATE_NONE);
 	char path[MEMORY_PATH_BYTES];
 
-	if (late == MEMORY_LATE_NONE)
-		return;
-	snprintf(path, sizeof(path), "%.*s", (int)sizeof(path) - 1, told->late_path);
-	keep_interpreter(recorder, told->late_version, path,
-			 late == MEMORY_LATE_UNREADABLE ? "" : NULL);
+	if (late != MEMORY_LATE_NONE) {
+		snprintf(path, sizeof(path), "%.*s", (int)sizeof(path) - 1, told->late_path);
+		keep_interpreter(recorder, told->late_version, path,
+				 late == MEMORY_LATE_UNREADABLE ? "" : NULL);
+	}
+	keep_build(recorder);
 }
 
 /* COMMAND's process, in a new image. */

@@ -110,6 +110,7 @@ struct interpreter {
 	char name[32];
 	char path[256];
 	char problem[160]; /* empty: its stacks are recorded */
+	bool has_no_lock;  /* free-threaded */
 };
 
 /* A thread of the program that the agent did not announce. */

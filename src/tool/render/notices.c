@@ -274,7 +274,13 @@ static void say_interpreters(struct list *list, const struct trace *trace)
 
 static void say_unseen(struct list *list, const struct trace *trace)
 {
-	if (trace->only_locked)
+	if (trace->only_locked && trace->has_no_lock)
+		say(list,
+		    "--gil found no interpreter lock, since this is a free-threaded build: samples "
+		    "of "
+		    "threads that ran the interpreter were kept, and %s of others %s left out.",
+		    quantity_exact(trace->left_out).text, plural(trace->left_out, "was", "were"));
+	else if (trace->only_locked)
 		say(list,
 		    "Only samples of threads that held the interpreter lock were kept (--gil): %s "
 		    "without it %s left out.",

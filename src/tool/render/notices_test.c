@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -187,9 +188,29 @@ static void test_notices__many_processes_are_one_sentence_a_reason(void **state)
 	assert_notices(trace, expected);
 }
 
+static void test_notices__gil_of_a_free_threaded_build(void **state)
+{
+	struct trace *trace = example_trace();
+	struct notices notices;
+
+	(void)state;
+	trace->only_locked = trace->has_no_lock = true;
+	trace->left_out = 1;
+	assert_int_equal(notices_collect(trace, &notices), 0);
+	assert_string_equal(
+		notices.sentences[3],
+		"--gil found no interpreter lock, since this is a free-threaded build: "
+		"samples of threads that ran the interpreter were kept, and 1 of others "
+		"was left out.");
+	for (size_t i = 0; i < notices.nr; i++)
+		assert_null(strstr(notices.sentences[i], "held the interpreter lock"));
+	notices_release(&notices);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_notices__gil_of_a_free_threaded_build),
 		cmocka_unit_test(test_notices__a_whole_recording_has_none),
 		cmocka_unit_test(test_notices__damage_comes_first),
 		cmocka_unit_test(test_notices__a_full_disk_is_no_killed_recorder),

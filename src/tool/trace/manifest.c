@@ -115,6 +115,8 @@ static void read_interpreters(struct manifest *manifest)
 	struct trace_interpreter *interpreters =
 		take(manifest, (length + 1) * sizeof(*interpreters));
 
+	size_t read = 0, without_lock = 0;
+
 	if (!interpreters)
 		return;
 	for (size_t i = 0; i < length; i++) {
@@ -126,10 +128,14 @@ static void read_interpreters(struct manifest *manifest)
 			.name = text_of(manifest, object, "name"),
 			.path = text_of(manifest, object, "path"),
 			.problem = json_is_string(problem) ? copy_text(manifest, problem) : NULL,
+			.has_no_lock = json_is_true(json_object_get(object, "has_no_lock")),
 		};
+		read += !interpreters[i].problem;
+		without_lock += !interpreters[i].problem && interpreters[i].has_no_lock;
 	}
 	manifest->trace->interpreters = interpreters;
 	manifest->trace->nr_interpreters = length;
+	manifest->trace->has_no_lock = read && without_lock == read;
 }
 
 static int read_events(struct manifest *manifest, struct errbuf *err)

@@ -50,8 +50,9 @@ static void read_packet(struct stream *stream)
 		sample->state = STATE_RUNNING;
 		sample->native = sample->native > last_node ? last_node : sample->native;
 		sample->python = sample->python > last_node ? last_node : sample->python;
-		if (trace->only_locked ||
-		    trace->nodes[sample->python].flags & NODE_FLAG_LOCK_HELD) {
+		if (!trace->has_no_lock &&
+		    (trace->only_locked ||
+		     trace->nodes[sample->python].flags & NODE_FLAG_LOCK_HELD)) {
 			sample->state = STATE_LOCKED;
 			trace->knows_lock = true;
 		}

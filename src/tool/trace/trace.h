@@ -87,6 +87,7 @@ struct trace_interpreter {
 	const char *name;    /* "CPython 3.11.2" */
 	const char *path;    /* of the executable */
 	const char *problem; /* why its stacks are not read; NULL: they are */
+	bool has_no_lock;    /* a free-threaded build: nobody holds or awaits its lock */
 };
 
 /* An overflow of an event, or a wait of a thread: then time_ns is its begin. */
@@ -148,6 +149,7 @@ struct trace {
 	struct trace_wall wall;
 	bool only_locked;  /* --gil: overflows without the interpreter lock were left out */
 	uint64_t left_out; /* that many */
+	bool has_no_lock;  /* each interpreter whose stacks are read has none */
 	bool knows_lock;   /* some sample's thread held the interpreter lock: states tell it */
 	uint32_t state_nodes[NR_SAMPLE_STATES]; /* a marker frame "[waiting]"; 0: none */
 	const char *const *problems; /* sentences: what of the recording could not be read */
