@@ -264,6 +264,8 @@ def test_wall__waits_are_the_clocks_and_other_events_stand_beside_it(
     assert 0.15e9 < on_cpu < 0.6e9  # what it was preempted is beside it
     assert 2900 <= count("page-faults", "touch") <= 3100  # and what the lines before and behind do
     assert count("page-faults", "waits") < 30
+    assert [row["waits"] > 0 for row in document["events"]] == [name == "wall-time" for name in names]
+    assert sum(row["samples"] - row["waits"] for row in document["events"]) == document["samples"]
     for row in document["events"]:
         assert row["samples"] == sum(each["self"] for each in document["functions"]
                                      if each["event"] == row["name"])

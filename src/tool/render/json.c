@@ -46,6 +46,14 @@ static void write_overhead(struct json_stream *json, const struct trace *trace)
 	json_end(json, '}');
 }
 
+/* How many of an event's samples are waits that were looked at. */
+static uint64_t waits_of(const struct totals *totals, uint32_t event)
+{
+	const uint32_t every = (1u << NR_SAMPLE_STATES) - 1, waiting = every << STATE_LOCK & every;
+
+	return totals_of_states(totals, event, PROFILE_ALL, waiting).samples;
+}
+
 static void write_events(struct json_stream *json, const struct trace *trace,
 			 const struct totals *totals)
 {
@@ -59,6 +67,8 @@ static void write_events(struct json_stream *json, const struct trace *trace,
 		json_text(json, "unit", event->unit);
 		json_number(json, "period", event->period);
 		json_number(json, "samples", total.samples);
+		if (trace->wall.period_ns)
+			json_number(json, "waits", waits_of(totals, i));
 		json_number(json, "count", event->count ? event->count : total.count);
 		json_bool(json, "count_is_exact", event->count != 0);
 		json_text(json, "trigger", event->trigger);
