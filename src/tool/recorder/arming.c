@@ -84,6 +84,7 @@ static int open_event(struct recorder *recorder, struct slot *slot, uint32_t e,
 
 	counts_start(e, sampling.first_period, set);
 	slot->first[e] = sampling.first_period;
+	slot->early[e] = draw_below(&recorder->random, sampling.first_period);
 	if (sampling.first_period != event->period)
 		atomic_fetch_or_explicit(&slot->first_period, 1u << e, memory_order_relaxed);
 	return perf_open_sampling(&sampling, (pid_t)slot->tid, &set->fds[e]);
@@ -170,14 +171,16 @@ static void set_rest_of_period(struct recorder *recorder, struct slot *slot, uin
 			       struct event_set *set)
 {
 	uint64_t period = recorder->request->events[e].period;
+	int64_t since = slot->since_sample[e];
 	uint64_t rest = period;
 
-	if (slot->since_sample[e] < period)
-		rest -= slot->since_sample[e];
+	if (since < (int64_t)period && since > -(int64_t)period)
+		rest = (uint64_t)((int64_t)period - since);
 	if (perf_set_period(set->fds[e], rest))
 		return;
 	counts_period_set(recorder, e, rest, set);
 	slot->first[e] = rest;
+	slot->early[e] = draw_below(&recorder->random, rest);
 	if (rest == period)
 		atomic_fetch_and_explicit(&slot->first_period, ~(1u << e), memory_order_release);
 }
