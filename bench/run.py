@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import cpu_timer
+import impossible_edges
 import wall
 
 PYTHON = os.environ.get("PATHPROF_BENCH_PYTHON", "/usr/bin/python3")
@@ -440,9 +441,13 @@ def waits(bench):
     wall.measure(bench, bench.python)
 
 
+def edges_that_cannot_be(bench):
+    impossible_edges.measure(bench)
+
+
 PARTS = [forwarding, set_up, short_threads, capture, per_sample, without_samples,
          busy_by_cpu_timer, start_up, to_report, large_report, sizes, steady_archive, memory,
-         waits]
+         waits, edges_that_cannot_be]
 
 # What the interpreter has a part in.
 PARTS_OF_EACH_INTERPRETER = [capture, per_sample, without_samples, start_up]

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -22,8 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "check"
 SHOWN_LINES = 40  # of a failed step's log
+SHOWN_WIDTH = 96  # with the indent: 100
 STEP_SECONDS = 1500  # a step that takes longer hangs
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5"]
+# xunit1: what a case says of itself (tests/run/conftest.py) is no part of xunit2.
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5",
+          "-o", "junit_family=xunit1"]
 
 # The agent is never built with a sanitizer (src/agent/meson.build).
 ASAN = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1",
@@ -43,10 +47,11 @@ PLAIN_ONLY = [f"--ignore-glob=*/test_{name}.py" for name in ("agent_*", "accurac
 
 
 class Result:
-    """What came of a step."""
+    """What came of a step; @shown: lines that are printed under it in any case."""
 
-    def __init__(self, passed=0, failed=0, skipped=0):
+    def __init__(self, passed=0, failed=0, skipped=0, shown=()):
         self.passed, self.failed, self.skipped = int(passed), int(failed), int(skipped)
+        self.shown = shown
 
     def add(self, other):
         self.passed += other.passed
@@ -191,18 +196,86 @@ def pytests(folder, *options, **environment):
     return step
 
 
+def least_interpreters():
+    return int(os.environ.get("PATHPROF_LEAST_INTERPRETERS", "1"))
+
+
 def interpreters(log):
     """What the tests will read: PATHPROF_LEAST_INTERPRETERS says how many there must be."""
-    least = int(os.environ.get("PATHPROF_LEAST_INTERPRETERS", "1"))
+    least = least_interpreters()
     done = subprocess.run([sys.executable, "-c", "import pythons; print(*(one.name for one in "
                            "pythons.supported()))"], cwd=ROOT / "tests" / "run", text=True,
                           capture_output=True, check=False)
     names = done.stdout.split()
     with open(log, "a") as out:
         print(done.stderr, f"{least} wanted, found: {' '.join(names)}", file=out)
-    print(f"{' '.join(names)}\n{'':15}", end="", flush=True)
     ok = len(names) >= least
-    return Result(ok, not ok)
+    return Result(ok, not ok, shown=[" ".join(names)])
+
+
+class Tried:
+    """What the whole-program tests did with one interpreter."""
+
+    def __init__(self, properties):
+        self.name, self.version = properties["interpreter"], properties["version"]
+        self.build = properties["build"]  # "refused": tested only for being refused
+        self.counts = {"passed": 0, "skipped": 0, "failed": 0}
+        self.skipped, self.failed = {}, []  # cases, those skipped by reason
+
+    def add(self, testcase, name):
+        skipped = testcase.find("skipped")
+        bad = testcase.find("failure") is not None or testcase.find("error") is not None
+        self.counts["failed" if bad else "passed" if skipped is None else "skipped"] += 1
+        if bad:
+            self.failed.append(name)
+        elif skipped is not None:
+            self.skipped.setdefault(skipped.get("message"), []).append(name)
+
+    @property
+    def read(self):
+        """Did a case that reads it pass?"""
+        return self.build != "refused" and self.counts["passed"] > 0
+
+
+def tried_interpreters(path):
+    """From a log of pytest's, in the order in which they were first tried."""
+    found = {}
+    for testcase in ET.parse(path).getroot().iter("testcase"):
+        properties = {p.get("name"): p.get("value") for p in testcase.iter("property")}
+        if "interpreter" in properties:
+            one = found.setdefault(properties["interpreter"], Tried(properties))
+            one.add(testcase, properties["case"])
+    return list(found.values())
+
+
+def matrix_lines(tried):
+    """A line an interpreter; below, what was skipped and why, and what failed."""
+    lines = [f"{'interpreter':16} {'version':10} {'build':14} {'passed':>7} {'skipped':>7} "
+             f"{'failed':>7}"]
+    lines += [f"{one.name:16} {one.version:10} {one.build:14} "
+              + " ".join(f"{count:7}" for count in one.counts.values()) for one in tried]
+    reasons = {}
+    for one in tried:
+        for reason, cases in one.skipped.items():
+            reasons.setdefault(reason, []).append(f"{one.name} {len(cases)}")
+        lines += [f"failed on {one.name}: {case}" for case in one.failed]
+    for reason, where in reasons.items():
+        lines += textwrap.wrap(f"{reason}: {', '.join(where)}", SHOWN_WIDTH,
+                               subsequent_indent="    ")
+    return lines
+
+
+def matrix(log):
+    """What the step "run" did with each interpreter. Passes where PATHPROF_LEAST_INTERPRETERS have
+    been read by a case that passed: one that was found may have been skipped by every case."""
+    report, least = LOGS / "run.xml", least_interpreters()
+    tried = tried_interpreters(report) if report.exists() else []
+    read = [one.name for one in tried if one.read]
+    lines = matrix_lines(tried)
+    ok = len(read) >= least
+    said = f"{len(read)} interpreters were read by a case that passed, {least} must be"
+    log.write_text("\n".join([*lines, said]) + "\n")
+    return Result(ok, not ok, shown=lines if ok else [])
 
 
 def fuzz(seconds):
@@ -235,6 +308,7 @@ STEPS = [
     ("gate-symbols", "build-gcc", gate("symbols")),
     ("unit", "build-gcc", meson_tests("build")),
     ("run", "build-gcc", pytests("tests/run")),
+    ("matrix", "build-gcc", matrix),
     ("build-clang", None, build("build-clang", "clang")),
     ("gate-tidy", "build-clang", gate("tidy")),
     ("build-asan", None, build("build-asan", "gcc", "-Db_sanitize=address,undefined")),
@@ -273,6 +347,8 @@ def run_step(name, step):
     print(f"{name:14} ", end="", flush=True)
     result = step(log)
     print(f"{time.monotonic() - start:6.1f} s  {result}", flush=True)
+    for line in result.shown:
+        print(f"    {line}", flush=True)
     if result.failed:
         show_failure(log)
     return result

@@ -7,7 +7,7 @@ _pathprof_options()
 	local options='' common='-q --quiet -v --verbose --color --no-pager -h --help --version'
 
 	case $1 in
-	record) options='-e --event -c --count -F --freq --trigger --inherit --seed -o --output --duration --delay --memory --wall --gil' ;;
+	record) options='-e --event -c --count -F --freq --trigger --inherit --jitter --seed -o --output --duration --delay --memory --wall --gil' ;;
 	report) options='--by --threads --tree --inverted --event --state --split-state --limit --min-share --source --json' ;;
 	export) options='--format --event -o --output' ;;
 	archive) options='-o --output' ;;
@@ -24,6 +24,7 @@ _pathprof_values()
 	--color) echo 'auto always never' ;;
 	--format) echo 'collapsed speedscope flamegraph jsonl' ;;
 	--by) echo 'function line file' ;;
+	--jitter) echo 'yes no' ;;
 	--trigger) echo 'perf-sigtrap perf-async cpu-timer cpu-clock' ;;
 	-e | --event) pathprof list -q 2>/dev/null | awk '{ print $1 }' ;;
 	esac
@@ -40,7 +41,7 @@ _pathprof_command_at()
 			echo $((i + 1))
 			return
 			;;
-		-[eFco] | --event | --freq | --count | --trigger | --seed | --output | --duration | --delay | --memory | --color)
+		-[eFco] | --event | --freq | --count | --trigger | --jitter | --seed | --output | --duration | --delay | --memory | --color)
 			i=$((i + 1))
 			[[ ${COMP_WORDS[i]} == '=' ]] && i=$((i + 1))
 			;;

@@ -70,7 +70,12 @@ def report(directory):
     return json.loads(run(PATHPROF, "report", directory, "--json").stdout)
 
 
+def rows(directory):
+    """What `export --format jsonl` has of a recording: frames root first, samples, count."""
+    text = run(PATHPROF, "export", directory, "--format", "jsonl").stdout
+    return list(map(json.loads, text.splitlines()))
+
+
 def stacks(directory):
     """[(frames root first, samples)] of a recording."""
-    text = run(PATHPROF, "export", directory, "--format", "jsonl").stdout
-    return [(row["frames"], row["samples"]) for row in map(json.loads, text.splitlines())]
+    return [(row["frames"], row["samples"]) for row in rows(directory)]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Instructions that this thread executes in a loop below 32 frames, counted by the processor.
 
-usage: measured.py functions|recursion ROUNDS
+usage: measured.py functions|recursion ROUNDS [--cycles]
 
-Prints the instructions in user mode and in the kernel as JSON. "functions": the 32 frames are of as
-many functions; "recursion": of one.
+Prints the instructions in user mode and in the kernel as JSON, with --cycles the cycles in user mode
+as well. "functions": the 32 frames are of as many functions; "recursion": of one.
 """
 
 import ctypes
@@ -15,15 +15,15 @@ import sys
 
 DEPTH = 32
 SYS_PERF_EVENT_OPEN = 241  # aarch64
-TYPE_HARDWARE, INSTRUCTIONS = 0, 1
+TYPE_HARDWARE, CYCLES, INSTRUCTIONS = 0, 0, 1
 EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV = 1 << 4, 1 << 5, 1 << 6
 ATTR_BYTES = 128
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def counter(excluded):
-    """A counter of this thread's instructions, running."""
-    attr = struct.pack("IIQQQQQ", TYPE_HARDWARE, ATTR_BYTES, INSTRUCTIONS, 0, 0, 0,
+def counter(what, excluded):
+    """A counter of this thread's instructions or cycles, running."""
+    attr = struct.pack("IIQQQQQ", TYPE_HARDWARE, ATTR_BYTES, what, 0, 0, 0,
                        excluded | EXCLUDE_HV).ljust(ATTR_BYTES, b"\0")
     event = libc.syscall(SYS_PERF_EVENT_OPEN, attr, 0, -1, -1, 0)
     if event < 0:
@@ -64,11 +64,13 @@ def main():
         lambda loops: recursion(DEPTH, loops)
     loops = int(sys.argv[2])
     start(1000)  # what is made at the first call is made
-    user, kernel = counter(EXCLUDE_KERNEL), counter(EXCLUDE_USER)
-    before = value(user), value(kernel)
+    counters = {"user": counter(INSTRUCTIONS, EXCLUDE_KERNEL),
+                "kernel": counter(INSTRUCTIONS, EXCLUDE_USER)}
+    if "--cycles" in sys.argv:
+        counters["cycles"] = counter(CYCLES, EXCLUDE_KERNEL)
+    before = {name: value(event) for name, event in counters.items()}
     start(loops)
-    after = value(user), value(kernel)
-    print(json.dumps({"user": after[0] - before[0], "kernel": after[1] - before[1]}))
+    print(json.dumps({name: value(event) - before[name] for name, event in counters.items()}))
 
 
 main()

@@ -35,19 +35,23 @@ def stack(frame):
     return frames
 
 
+def look_of(text, truth, held):
+    """What the probe wrote, beside what it should have; @held: whether the lock was held."""
+    end, *lines = text.splitlines()
+    end, holds_lock = map(int, end.split("\t"))
+    walked = [line.split("\t") for line in lines]
+    return {"end": end, "truth": truth, "holds_lock": holds_lock, "held": held,
+            "walked": [[file, name, int(line), entry == "1"]
+                       for file, name, line, entry in walked]}
+
+
 def look():
     for probe in PROBES:
         text = ctypes.create_string_buffer(4 << 20)
         # One line, so that both see the same.
         rc, truth = probe(ROOM, text, len(text)), stack(sys._getframe())
         assert rc == 0
-        end, *lines = text.value.decode().splitlines()
-        end, holds_lock = map(int, end.split("\t"))
-        walked = [line.split("\t") for line in lines]
-        LOOKS.append({"end": end, "truth": truth, "holds_lock": holds_lock,
-                      "held": int(probe is PROBES[0]),
-                      "walked": [[file, name, int(line), entry == "1"]
-                                 for file, name, line, entry in walked]})
+        LOOKS.append(look_of(text.value.decode(), truth, int(probe is PROBES[0])))
 
 
 def case(function):

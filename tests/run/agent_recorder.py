@@ -4,14 +4,11 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("PATHPROF_BUILD", "build")
-AGENT = BUILD / "src" / "agent" / "libpathprof-agent.so"
+from conftest import AGENT, BUILD, SECONDS
+
 PROGRAMS = BUILD / "tests" / "programs" / "agent"
 PYTHON = "/usr/bin/python3"
-SECONDS = 120  # a program that takes longer hangs
 
 FORKED, EXECED, SPAWNED = 1, 2, 3  # enum process_how
 

@@ -69,6 +69,8 @@ def matrix(request, record_property, monkeypatch):
         name = request.node.originalname.removeprefix("test_")
         more = [str(value) for key, value in parameters.items() if key == "case"]
         record_property("interpreter", one.name)
+        record_property("version", one.version)
+        record_property("build", one.kind if one.supported else "refused")
         record_property("case", " ".join([name, *more]))
         for key, value in one.environment.items():
             monkeypatch.setenv(key, value)

@@ -44,6 +44,7 @@ class Interpreter:
     debug: bool
     include: tuple
     libpython: str | None  # a shared one
+    kind: str  # of build: "gil", "free-threaded", "debug", "shared", "jit"
     environment: dict = field(hash=False, default_factory=dict)  # without it, another interpreter
 
     def __str__(self):
@@ -83,29 +84,33 @@ def _ask(path, environment):
     return answer if done.returncode == 0 and len(answer) == 7 else None
 
 
-def _interpreter(path, name=None, include=None, libpython=None, environment=None):
-    answer = _ask(path, environment or {})
+def _interpreter(path, about=None):
+    """The interpreter at @path, or None; @about: what is known of it better than it says itself."""
+    about = {"name": None, "include": None, "libpython": None, "kind": None, "environment": {},
+             **(about or {})}
+    answer = _ask(path, about["environment"])
     if not answer:
         return None
     major, minor, free, debug, version, includes, shared = answer
     free, debug = free == "1", debug == "1"
-    name = name or version + ("t" if free else "") + ("d" if debug else "")
-    include = include or [i for i in includes.split(":") if (Path(i) / "Python.h").exists()]
-    libpython = libpython or (shared if shared and os.path.exists(shared) else None)
+    name = about["name"] or version + ("t" if free else "") + ("d" if debug else "")
+    kind = about["kind"] or ("free-threaded" if free else "debug" if debug else "gil")
+    include = about["include"] or [i for i in includes.split(":")
+                                   if (Path(i) / "Python.h").exists()]
+    libpython = about["libpython"] or (shared if shared and os.path.exists(shared) else None)
     return Interpreter(name, path, (int(major), int(minor)), version, free, debug,
-                       tuple(include), libpython, environment or {})
+                       tuple(include), libpython, kind, about["environment"])
 
 
 def _cached():
     named = os.environ.get("PATHPROF_INTERPRETERS")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     directory = Path(named) if named else base / "pathprof" / "interpreters"
-    for about in sorted(directory.glob("*/interpreter.json")):
-        said, home = json.loads(about.read_text()), about.parent
-        library = said["libpython"]
-        yield _interpreter(os.path.normpath(home / said["python"]), said["name"],
-                           [os.path.normpath(home / i) for i in said["include"]],
-                           str(home / library) if library else None, said["environment"])
+    for file in sorted(directory.glob("*/interpreter.json")):
+        about, home = json.loads(file.read_text()), file.parent
+        about["include"] = [os.path.normpath(home / i) for i in about["include"]]
+        about["libpython"] = about["libpython"] and str(home / about["libpython"])
+        yield _interpreter(os.path.normpath(home / about["python"]), about)
 
 
 def _others():

@@ -36,6 +36,36 @@ def test_by_signal__every_overflow_is_a_sample(tmp_path):
         assert sum(run.result["lost"].values()) == 0
 
 
+def test_jitter__samples_stand_for_what_was_counted(tmp_path):
+    run = record(tmp_path, program("events"), options=("-t", "async", "-c", "30", "-j", "15"))
+    assert run.status == 0
+    assert run.result["counted"] >= 2000
+    assert 0.8 < run.result["samples"] * 30 / run.result["counted"] < 1.2
+    # But for the last period, and the first, half of one that stands for a whole one.
+    assert abs(run.result["weight"] - run.result["counted"]) <= 45
+    assert sum(run.result["lost"].values()) == 0
+
+
+def test_jitter__a_full_queue_of_signals_loses_what_it_loses(tmp_path):
+    options = ("-t", "async", "-c", "6", "-j", "3")
+    run = record(tmp_path, program("events"), "full-queue", "handler", options=options)
+    assert (run.status, run.lines("handler "), run.lines("sigio ")) == (0, ["1"], ["1"])
+    samples, lost = run.result["samples"], run.result["lost"]
+    counted = run.result["counted"]
+    assert counted >= 4000 and 300 < samples < 370
+    assert 300 < lost["merged"] < 370 and sum(lost.values()) == lost["merged"]
+    # What was lost is in no sample's weight.
+    assert abs(run.result["weight"] - counted / 2) < 0.1 * counted
+    assert abs((samples + lost["merged"]) * 6 - counted) < 0.1 * counted
+
+
+def test_jitter__a_program_that_closes_everything_keeps_its_own(tmp_path):
+    options = ("-t", "async", "-c", "6", "-j", "3")
+    run = record(tmp_path, program("events"), "closed", options=options)
+    assert run.status == 0
+    assert run.result["samples"] > 300 and run.result["lost"]["late_arming"] == 2
+
+
 def test_by_signal__descriptors_are_high_and_stay_in_the_process(tmp_path):
     without = alone("descriptors").stdout
     run = record(tmp_path, program("events"), "descriptors", options=ASYNC)

@@ -4,7 +4,7 @@
 import re
 import subprocess
 
-from agent_recorder import AGENT, ROOT
+from conftest import AGENT, ROOT
 
 
 def readelf(*options):

@@ -2,46 +2,21 @@
 """The frame walk against the truth that a program records about itself at the same moment."""
 
 import json
-import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("PATHPROF_BUILD", "build")
-PROBE = BUILD / "src" / "core" / "cpython" / "libcpython-probe.so"
+from conftest import ROOT
+from looks import END_TRUNCATED, PROBE, ROOM, check
+
 PROGRAM = ROOT / "tests" / "programs" / "walk_truth.py"
-END_ROOT, END_TRUNCATED = 0, 1
-ROOM = 1024
 
 
 def run(python, case, *how):
-    done = subprocess.run([python, str(PROGRAM), str(PROBE), case, *how], capture_output=True, text=True,
-                          timeout=300, check=False)
+    done = subprocess.run([python, str(PROGRAM), str(PROBE), case, *how], capture_output=True,
+                          text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-def shown(text):
-    """As names stand in a report: control characters and lone surrogates are escaped."""
-    def one(character):
-        number = ord(character)
-        if number < 0x20 or 0x7f <= number < 0xa0:
-            return f"\\x{number:02x}"
-        return f"\\u{number:04x}" if 0xd800 <= number < 0xe000 else character
-    return "".join(map(one, text))
-
-
-def check(looks, end=END_ROOT):
-    assert looks
-    assert {look["held"] for look in looks} == {0, 1}
-    for look in looks:
-        walked = [frame[:3] for frame in look["walked"]]
-        truth = [[shown(file), shown(name), line] for file, name, line in look["truth"]]
-        assert look["end"] == end
-        assert look["holds_lock"] == look["held"]
-        assert walked == (truth if end == END_ROOT else truth[:ROOM])
 
 
 # Looks that the case makes: each is taken with and without the lock.

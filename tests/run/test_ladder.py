@@ -440,6 +440,20 @@ def test_tracepoint__without_tracefs_is_said_with_the_command_that_mounts_it(pat
     assert f"mount -t tracefs nodev {TRACING}" in done.stderr
 
 
+def test_tracepoint__tracefs_that_is_closed_is_said_with_the_command_that_opens_it(tracing, pathprof, tmp_path):
+    if not shutil.which("setpriv") or not nobody(tmp_path):
+        pytest.skip("SKIPPED: no other user can be had")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    done = subprocess.run([*tracing, *user, pathprof, "record", "-o", tmp_path / "r", "-e",
+                           "syscalls:sys_enter_openat", "--", "true"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 125:
+        pytest.skip("SKIPPED: tracefs is open to every user here")
+    assert done.stderr == (
+        "pathprof record: Cannot sample syscalls:sys_enter_openat: tracefs is closed to this user; as root, 'mount "
+        "-o remount,gid=GROUP,mode=750 /sys/kernel/tracing' opens it\n")
+
+
 # ---- the ladder ----
 
 @needs_seccomp
@@ -517,6 +531,48 @@ def test_ladder__kernel_time_that_is_not_counted_is_the_first_line(record, repor
     assert got["notices"][0].startswith(said) and got["events"][0]["user_only"]
     done, directory = record([python, "-c", "pass"], "-e", "page-faults:u", name="asked")
     assert not manifest(directory)["headlines"]
+
+
+IN_KERNEL = """
+import mmap, os, time
+zero = os.open("/dev/zero", os.O_RDONLY)
+def reads(pages):
+    memory = mmap.mmap(-1, 4096 * pages)
+    assert os.readv(zero, [memory]) == 4096 * pages
+def computes():
+    target = bytearray(1 << 22)
+    end = time.process_time() + 0.5
+    while time.process_time() < end:
+        os.readv(zero, [target])
+reads(3000)
+computes()
+"""
+
+
+def test_ladder__kernel_time_is_included_where_it_is_permitted(record, report, pathprof, python, available,
+                                                               tmp_path):
+    """read() faults pages in and clears memory: all of it in the kernel, on the line that calls."""
+    need(available, "page-faults", "cpu-clock")
+    script = tmp_path / "in_kernel.py"
+    script.write_text(IN_KERNEL)
+    done, directory = record([python, "-S", script], "-e", "page-faults/period=1/,cpu-clock")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    if any(row["user_only"] for row in got["events"]):
+        pytest.skip("SKIPPED: the kernel's side is not permitted")
+    faults, clock = got["events"]
+    assert faults["count"] >= 3000  # one signal for all of a call: the others are counted as lost
+    assert faults["samples"] + got["lost"]["merged"] >= 3000
+    assert function(got, "cpu-clock", "computes", "self_count") > 0.25e9
+    assert "Kernel time" not in done.stderr and not manifest(directory)["headlines"]
+    assert not any("Kernel time" in notice for notice in got["notices"])
+    assert pathprof("report", directory).stdout.startswith("Command ")
+    done, directory = record([python, "-S", script], "-e", "page-faults:u/period=1/,cpu-clock:u", name="user")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    assert got["events"][0]["count"] < faults["count"] - 2500
+    assert function(got, "cpu-clock:u", "computes", "self_count") < 0.2e9
+    assert not manifest(directory)["headlines"]  # it was asked for
 
 
 @pytest.mark.parametrize("event, first", [

@@ -3,6 +3,7 @@
 or inherited. Each sample says of which event and thread it is, and what is exact is counted exactly."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -203,6 +204,77 @@ def test_mixed__no_tick_falls_into_the_capture_of_another_event(record, report, 
     events = {row["name"]: row["samples"] for row in got["events"]}
     assert events["page-faults"] > 20000 and events["cpu-time"] > 20
     assert got["lost"].get("nested", 0) == 0
+
+
+SHORT = """
+import mmap, threading
+def touch():
+    memory = mmap.mmap(-1, 4096 * 60)
+    for page in range(60):
+        memory[page * 4096] = 1
+for _ in range(200):
+    thread = threading.Thread(target=touch)
+    thread.start()
+    thread.join()
+"""
+
+
+def test_inherit__what_short_threads_leave_out_is_said(record, report, python):
+    """Each begins with a whole period, of which it does not see the end; one for each thread sees its share."""
+    event = ["-e", "page-faults/period=503/"]
+    done, directory = record([python, "-S", "-c", SHORT], "--inherit", *event)
+    if refused(done):
+        pytest.skip(f"SKIPPED: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    inherited, = got["events"]
+    assert "page-faults is one event for all threads: threads that are shorter than its period are sampled too rarely." \
+        in got["notices"]
+    said, = [notice for notice in got["notices"] if notice.endswith(
+        "without --inherit they have it.")]
+    part = int(said.removeprefix("page-faults: ").split(" %")[0])
+    assert said == (
+        f"page-faults: {part} % of what was counted is in no sample: one event serves all threads, and each of the "
+        f"{len(got['threads'])} began with a whole period, so short threads show less than their share; without "
+        "--inherit they have it.")
+    unseen = 100 * (inherited["count"] - inherited["samples"] * inherited["period"]) / inherited["count"]
+    assert abs(part - unseen) < 5 and part > 20, (part, unseen)
+    done, directory = record([python, "-S", "-c", SHORT], *event, name="each")
+    got = report(directory)
+    assert not any("one event" in notice for notice in got["notices"])
+    touched = sum(row["self"] for row in got["functions"] if row["name"] == "touch")
+    assert touched > 0
+    done, directory = record([python, "-S", "-c", "pass"], "--inherit", "-e", "page-faults", "--trigger=perf-async",
+                             name="async")
+    assert "page-faults is armed for each thread, not inherited: that goes with perf-sigtrap alone." in \
+        report(directory)["notices"]
+
+
+@pytest.mark.parametrize("how, threads", [
+    (["-e", "page-faults"], 21), (["--trigger=perf-async", "-e", "page-faults,cpu-time"], 21),
+    (["--inherit", "-e", "page-faults"], 1), (["-e", "cpu-time"], 0)], ids=["each", "async", "inherit", "timer"])
+def test_arming__its_cost_and_what_it_left_uncovered_is_said(record, report, python, how, threads):
+    script = SHORT.replace("200", "20")
+    done, directory = record([python, "-S", "-c", script], *how)
+    if refused(done):
+        pytest.skip(f"SKIPPED: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    said = [re.fullmatch(
+        r"(\d+) threads? waited ([\d.]+ \w+)(?: each)? for the recorder to open (?:its|their) perf events, "
+        r"([\d.]+ \w+) at most; ([\d.]+ \w+) of CPU time went by before that, in no sample\.", notice)
+            for notice in report(directory)["notices"] if "for the recorder to open" in notice]
+    if not threads:
+        assert not said
+        return
+    number, each, longest, before = said[0].groups()
+    assert int(number) == threads
+    assert 0 < nanoseconds(each) <= nanoseconds(longest) < 1.1e9
+    assert 0 < nanoseconds(before) < 1e9
+
+
+def nanoseconds(text):
+    number, unit = text.split()
+    return float(number) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
 def lost(got):

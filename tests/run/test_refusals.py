@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import subprocess
 
 import pytest
@@ -339,3 +340,60 @@ def test_old_kernel__without_pidfd_getfd_the_next_rung_is_taken(record, report, 
     assert (done.returncode, done.stderr) == (
         125, f"pathprof record: Cannot sample page-faults: an asynchronous signal needs pidfd_getfd, {cause}\n")
     assert not directory.exists()
+
+
+# ---- kernels that kill, or say nothing ----
+
+# In the probing child alone, which is the only one to wait for a SIGTRAP: as a kernel that kills who blocks it does,
+# and as one that delivers nothing.
+OTHER_KERNEL = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *time)
+{
+	sigset_t trap;
+
+	(void)info, (void)time;
+	if (sigismember(set, SIGTRAP) != 1)
+		abort();
+	if (!KILLS)
+		return -1;
+	signal(SIGTRAP, SIG_DFL);
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	sigprocmask(SIG_UNBLOCK, &trap, NULL);
+	raise(SIGTRAP);
+	return -1;
+}
+"""
+
+
+@pytest.mark.plain_only
+@pytest.mark.parametrize("kills, cause", [
+    (1, "this kernel kills a thread that blocks SIGTRAP when an overflow comes, as a child showed; a newer one does not"),
+    (0, "no overflow reached a child that tried SIGTRAP; see pathprof doctor")], ids=["kills", "silent"])
+def test_probe__a_kernel_that_kills_or_is_silent_gets_no_sigtrap(record, report, available_faults, tmp_path, kills,
+                                                                 cause):
+    if not shutil.which("gcc"):
+        pytest.skip("SKIPPED: no compiler")
+    library = tmp_path / "other_kernel.so"
+    library.with_suffix(".c").write_text(OTHER_KERNEL)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", f"-DKILLS={kills}", "-o", library, library.with_suffix(".c")],
+                   check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    done, directory = record(WORK, "-e", "cpu-clock", env=environment)
+    assert done.returncode == 0, done.stderr
+    said = (f"cpu-clock is not sampled: {cause}. In its place cpu-time is, by cpu-timer; --trigger=cpu-clock insists on "
+            "the event that was named")
+    assert done.stderr.splitlines()[0] == f"pathprof record: {said}"
+    assert noticed(report(directory), said) and report(directory)["samples"] > 0
+    done, directory = record(WORK, "-e", "page-faults", name="async", env=environment)
+    assert done.returncode == 0, done.stderr
+    event, = report(directory)["events"]
+    assert event["trigger"] == "perf-async" and event["samples"] > 0
+    assert noticed(report(directory), f"page-faults comes by an asynchronous signal (perf-async): {cause}")
+    done, directory = record(WORK, "-e", "cpu-clock", "--trigger=perf-sigtrap", name="forced", env=environment)
+    assert (done.returncode, done.stderr) == (125, f"pathprof record: Cannot sample cpu-clock: {cause}\n")

@@ -147,7 +147,7 @@ def test_json_has_the_keys_and_sums_that_scripts_rely_on(pathprof, example):
     assert found["overhead"] == {"handler_ns": 80000, "recorder_ns": 2000000, "share": 0.001}
     assert found["events"] == [
         {"name": "cpu-time", "unit": "ns", "period": 10000000, "samples": 8, "count": 80000000,
-         "count_is_exact": False, "trigger": "cpu-timer", "user_only": False}]
+         "count_is_exact": False, "trigger": "cpu-timer", "user_only": False, "jitter": 0}]
     assert found["processes"] == [
         {"pid": 7, "ppid": 1, "command": "python3 work.py", "samples": 8, "recorded": True,
          "reason": None}]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`record --wall`: waits with their stacks, read from outside, against what the program did."""
 
+import errno
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 import pytest
 
 from conftest import PATHPROF, ROOT, SECONDS
+from refused import CALLS, forbid
 
 PROGRAM = ROOT / "tests/programs/wall/waits.py"
 
@@ -89,11 +91,29 @@ def test_wall__shares_of_running_and_waiting_are_right_and_sum_to_the_life(recor
     assert document["events"][0]["count"] == pytest.approx(recorded, rel=0.05)
 
 
-def test_wall__a_hung_worker_is_there_when_the_program_is_killed(record, report, python):
-    done, directory = record([python, PROGRAM, "forever", "1"], "--wall")
+@pytest.mark.parametrize("polled", [False, True], ids=["records", "polled"])
+def test_wall__a_hung_worker_is_there_when_the_program_is_killed(record, report, python, polled):
+    """A wait that has not ended when the recording does lasts to its end: by switch records and by polling."""
+    if polled and not CALLS:
+        pytest.skip("SKIPPED: unknown system call numbers")
+    how = {"preexec_fn": forbid(errno.EPERM)} if polled else {}
+    done, directory = record([python, PROGRAM, "forever", "1"], "--wall", **how)
     assert done.returncode == 128 + 9
     document = report(directory)
+    assert any("polling /proc" in notice for notice in document["notices"]) == polled
     assert share_at(document, "forever") == pytest.approx(1e9, rel=0.2)
+    # It is one wait, and ends with the recording.
+    worker, = [thread for thread in document["threads"] if thread["tid"] != thread["pid"]]
+    assert 0.8e9 < worker["waited_ns"] < 1.2e9
+
+
+def test_wall__a_wait_longer_than_the_window_is_cut_at_both_ends(record, report, python):
+    document, _, directory = wall(record, report, python, "sleep", "1.5",
+                                  options=("--delay=0.3", "--duration=0.4"))
+    main, = document["threads"]
+    # A busy machine ends the window late, but not after the second that it leaves.
+    assert 0.35e9 < share_at(document, "sleep") < 1.15e9
+    assert share_at(document, "sleep") <= main["waited_ns"] < 1.15e9
 
 
 def test_wall__waits_for_the_interpreter_lock_are_told_apart(record, report, python):

@@ -95,6 +95,7 @@ void maker_free(struct maker *maker)
 	free(maker->definitions.bytes.at);
 	for (size_t i = 0; i < MAKER_STREAMS_MAX; i++)
 		free(maker->streams[i].bytes.at);
+	free(maker->waits.bytes.at);
 	free(maker->manifest);
 	free(maker);
 }
@@ -181,16 +182,34 @@ void maker_code(struct maker *maker, uint32_t id, const char *name, const char *
 	}
 }
 
-void maker_node(struct maker *maker, uint32_t id, uint32_t parent, uint8_t kind, uint32_t owner,
-		uint64_t position)
+static struct maker_bytes *begin_node(struct maker *maker, uint32_t id, uint32_t parent)
 {
 	struct maker_bytes *bytes = definition(maker, CTF_DEF_NODE);
 
 	put_u32(bytes, id);
 	put_u32(bytes, parent);
+	return bytes;
+}
+
+void maker_node(struct maker *maker, uint32_t id, uint32_t parent, uint8_t kind, uint32_t owner,
+		uint64_t position)
+{
+	struct maker_bytes *bytes = begin_node(maker, id, parent);
+
 	put_u8(bytes, kind);
 	put_u8(bytes, 0);
 	put_u32(bytes, owner);
+	put_u64(bytes, position);
+}
+
+void maker_locked_node(struct maker *maker, uint32_t id, uint32_t parent, uint32_t code,
+		       uint64_t position)
+{
+	struct maker_bytes *bytes = begin_node(maker, id, parent);
+
+	put_u8(bytes, NODE_PYTHON);
+	put_u8(bytes, NODE_FLAG_LOCK_HELD);
+	put_u32(bytes, code);
 	put_u64(bytes, position);
 }
 
@@ -267,8 +286,53 @@ void maker_end(struct maker *maker, uint32_t slot)
 	end_packet(&maker->streams[slot]);
 }
 
+static struct maker_bytes *begin_wait(struct maker *maker, enum ctf_wait_id id, uint64_t time_ns)
+{
+	struct maker_stream *stream = &maker->waits;
+	uint8_t header[CTF_HEADER_MAX_BYTES];
+
+	if (!stream->open) {
+		struct ctf_packet_prefix prefix = {.stream_id = CTF_STREAM_WAITS,
+						   .timestamp_begin = time_ns};
+
+		begin_packet(stream, &prefix);
+	}
+	put(&stream->bytes, header, ctf_put_header(header, id, time_ns, stream->now_ns));
+	stream->now_ns = time_ns;
+	return &stream->bytes;
+}
+
+void maker_wait(struct maker *maker, const struct maker_wait *wait)
+{
+	struct maker_bytes *bytes = begin_wait(maker, CTF_WAIT, wait->start_ns + wait->duration_ns);
+
+	put_u32(bytes, wait->pid);
+	put_u32(bytes, wait->tid);
+	put_u32(bytes, 0);
+	put_u32(bytes, wait->python);
+	put_u64(bytes, wait->start_ns);
+	put_u64(bytes, wait->duration_ns);
+	put_u64(bytes, wait->count);
+	put_u8(bytes, wait->kind);
+}
+
+void maker_thread_waits(struct maker *maker, const struct maker_thread_waits *waits,
+			uint64_t time_ns)
+{
+	struct maker_bytes *bytes = begin_wait(maker, CTF_THREAD_WAITS, time_ns);
+
+	put_u32(bytes, waits->pid);
+	put_u32(bytes, waits->tid);
+	put_u64(bytes, waits->waits);
+	put_u64(bytes, waits->waited_ns);
+	put_u64(bytes, waits->seen);
+	put_u64(bytes, waits->seen_ns);
+	put_u64(bytes, waits->rejected);
+}
+
 void maker_finish(struct maker *maker)
 {
+	end_packet(&maker->waits);
 	end_packet(&maker->definitions);
 	for (uint32_t i = 0; i < MAKER_STREAMS_MAX; i++)
 		end_packet(&maker->streams[i]);
@@ -311,6 +375,9 @@ int maker_write(struct maker *maker, const char *directory)
 		if (bytes->length)
 			rc = write_file(directory, name, bytes->at, bytes->length);
 	}
+	if (!rc && maker->waits.bytes.length)
+		rc = write_file(directory, "ust/waits", maker->waits.bytes.at,
+				maker->waits.bytes.length);
 	return rc;
 }
 

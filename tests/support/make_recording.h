@@ -31,6 +31,7 @@ struct maker_stream {
 struct maker {
 	struct maker_stream definitions;
 	struct maker_stream streams[MAKER_STREAMS_MAX]; /* ust/slot_NNNN */
+	struct maker_stream waits;			/* ust/waits; none: no such file */
 	char *manifest;
 };
 
@@ -38,6 +39,18 @@ struct maker_thread {
 	uint32_t pid, tid;
 	uint64_t start_ns, end_ns, cpu_ns, samples, lost, overrun, voluntary_switches;
 	const char *name;
+};
+
+struct maker_wait {
+	uint32_t pid, tid, python;
+	uint8_t kind; /* enum wait_kind */
+	uint64_t start_ns, duration_ns, count;
+};
+
+/* Of one thread, whether they have a stack or not. */
+struct maker_thread_waits {
+	uint32_t pid, tid;
+	uint64_t waits, waited_ns, seen, seen_ns, rejected;
 };
 
 struct maker *maker_new(void);
@@ -57,6 +70,9 @@ void maker_code(struct maker *maker, uint32_t id, const char *name, const char *
 		uint32_t first_line, uint32_t nr_lines);
 void maker_node(struct maker *maker, uint32_t id, uint32_t parent, uint8_t kind, uint32_t owner,
 		uint64_t position);
+/** maker_locked_node - a node of Python's whose samples are of threads with the interpreter lock */
+void maker_locked_node(struct maker *maker, uint32_t id, uint32_t parent, uint32_t code,
+		       uint64_t position);
 void maker_module(struct maker *maker, uint32_t id, const char *path);
 void maker_thread(struct maker *maker, const struct maker_thread *thread);
 void maker_process(struct maker *maker, uint32_t pid, uint32_t ppid, const char *command,
@@ -71,6 +87,11 @@ void maker_begin(struct maker *maker, uint32_t slot, uint32_t pid, uint32_t tid,
 void maker_sample(struct maker *maker, uint32_t slot, uint32_t event, uint64_t time_ns,
 		  uint32_t native, uint32_t python, uint64_t count);
 void maker_end(struct maker *maker, uint32_t slot);
+
+/** maker_wait, maker_thread_waits - append to the waits, in the order of the waits' ends */
+void maker_wait(struct maker *maker, const struct maker_wait *wait);
+void maker_thread_waits(struct maker *maker, const struct maker_thread_waits *waits,
+			uint64_t time_ns);
 
 /** maker_finish - end every open packet */
 void maker_finish(struct maker *maker);

@@ -46,6 +46,56 @@ def test_junit_log__sums_and_misses(tmp_path):
     assert str(check.junit_log(log)) == "3 passed, 3 failed, 3 skipped"
 
 
+def ran(interpreter, outcome="", build="gil", case="walk"):
+    """As pytest writes it: what the matrix fixture of tests/run records, and what came of it."""
+    properties = {"interpreter": interpreter, "version": "3.13.5", "build": build, "case": case}
+    said = "".join(f'<property name="{k}" value="{v}"/>' for k, v in properties.items())
+    return f"<testcase><properties>{said}</properties>{outcome}</testcase>"
+
+
+SKIP = '<skipped message="SKIPPED: no greenlet"/>'
+FAILURE = '<failure message="no"/>'
+
+
+@pytest.fixture
+def matrix(tmp_path, monkeypatch):
+    """The step over these cases, and its log."""
+    def run(least, *cases):
+        monkeypatch.setattr(check, "LOGS", tmp_path)
+        monkeypatch.setenv("PATHPROF_LEAST_INTERPRETERS", str(least))
+        (tmp_path / "run.xml").write_text(
+            f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
+        log = tmp_path / "matrix.log"
+        return check.matrix(log), log.read_text()
+    return run
+
+
+def test_matrix__counts_what_ran(matrix):
+    done, log = matrix(1, ran("3.13t"), ran("3.13t"), ran("3.13t", SKIP),
+                       ran("3.13t", FAILURE, case="stack deep"), "<testcase/>")
+    assert (done.passed, done.failed) == (1, 0)
+    rows = [line.split() for line in log.splitlines()]
+    assert ["3.13t", "3.13.5", "gil", "2", "1", "1"] in rows
+    assert "failed on 3.13t: stack deep" in log
+    assert "SKIPPED: no greenlet: 3.13t 1" in log
+    assert done.shown == log.splitlines()[:-1]
+    assert max(len(line) for line in done.shown) <= check.SHOWN_WIDTH
+
+
+@pytest.mark.parametrize("other", [
+    [ran("b", SKIP)], [ran("b", FAILURE)], [ran("b", build="refused")], []])
+def test_matrix__fails_where_too_few_were_really_tried(matrix, other):
+    assert matrix(2, ran("a"), ran("b"))[0].failed == 0
+    done, log = matrix(2, ran("a"), ran("a"), *other)
+    assert (done.passed, done.failed) == (0, 1)
+    assert "1 interpreters were read by a case that passed, 2 must be" in log
+
+
+def test_matrix__fails_without_a_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "LOGS", tmp_path)
+    assert check.matrix(tmp_path / "matrix.log").failed == 1
+
+
 @pytest.fixture
 def steps(tmp_path, monkeypatch):
     """Run main() over these steps; its status and the last line."""
@@ -82,3 +132,9 @@ def test_run__status_and_log(tmp_path):
     assert check.run(log, ["false"]) == 1
     assert check.run(log, ["/nonexistent/command"]) == 127
     assert "said" in log.read_text() and "No such file" in log.read_text()
+
+
+def test_run_step__shows_what_the_step_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(check, "LOGS", tmp_path)
+    check.run_step("a", lambda log: check.Result(1, shown=["a row"]))
+    assert capsys.readouterr().out.splitlines()[-1].strip() == "a row"

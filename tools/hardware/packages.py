@@ -108,12 +108,19 @@ def compile_python(root, python, say):
                        check=False)
 
 
+def is_complete(place, made_from):
+    """Was it made of that, and is it all there? Somebody may have tidied up."""
+    complete = place / "complete"
+    return complete.exists() and complete.read_text() == made_from and \
+        (place / "vmlinuz").exists() and (place / "root").is_dir()
+
+
 def ready(python, say):
     """The cache, made where it is not there. Raises what stopped it."""
     place = cache()
     made_from = " ".join([LAYOUT, KERNEL, *PACKAGES]) + "\n"
     complete = place / "complete"
-    if complete.exists() and complete.read_text() == made_from:
+    if is_complete(place, made_from):
         return place
     for folder in ("root", "boot", "debs"):
         shutil.rmtree(place / folder, ignore_errors=True)

@@ -9,10 +9,10 @@
  *   without the lock? -> left out, where only samples with it are wanted (--gil)
  *   append            -> LOSS_BUFFER_FULL
  *
- * Cost of a repeated stack: the walk (about four loads a frame), python_stack.c's comparison, the
- * 16-byte event, two readings of the clock (the caller's included). No system call but the futex
- * wake at the end of a packet, about every thousandth sample. Arrays are in the slot, not on the
- * stack of the program.
+ * Cost of a repeated stack: the walk and the hash of each code object (core/cpython), the
+ * comparison (python_stack.c), the 16-byte event, two readings of the clock (the caller's
+ * included). No system call but the futex wake at the end of a packet, about every thousandth
+ * sample. Arrays are in the slot, not on the stack of the program.
  */
 #include "agent/capture/capture.h"
 

@@ -5,14 +5,25 @@
 #include "agent/sources/ask_recorder.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "agent/guard/agent.h"
 
 #define ARM_WAIT_NS 100000000ull /* opened by the recorder in 23 us, 3.6 ms on a busy machine */
+/* By signal nothing comes later: a thread without its own descriptors is not sampled at all. */
+#define ARM_WAIT_SIGNAL_NS 1000000000ull
 
 /* Of a recorder that has no turn a thread loses at most a hundredth of its time. */
 #define WHOLE_WAIT_NS  10000000ull
 #define WHOLE_RETRY_NS 1000000000ull
+
+static uint64_t longest_wait_ns(const struct memory_header *header)
+{
+	for (uint32_t i = 0; i < header->nr_events && i < EVENTS_MAX; i++)
+		if (header->events[i].trigger == TRIGGER_PERF_ASYNC)
+			return ARM_WAIT_SIGNAL_NS;
+	return ARM_WAIT_NS;
+}
 
 static bool has_events_of_its_own(const struct memory_header *header, const struct slot *slot)
 {
@@ -40,9 +51,33 @@ static int answer_of(const struct slot *slot, uint32_t state)
 	}
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec time;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) < 0)
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Told to users: what the thread waited, and ran without an event. */
+static void account(struct memory_arming *arming, uint64_t waited_ns)
+{
+	uint64_t longest = atomic_load_explicit(&arming->longest_ns, memory_order_relaxed);
+
+	atomic_fetch_add_explicit(&arming->threads, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&arming->waited_ns, waited_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&arming->uncovered_ns, thread_cpu_ns(), memory_order_relaxed);
+	while (longest < waited_ns &&
+	       !atomic_compare_exchange_weak_explicit(&arming->longest_ns, &longest, waited_ns,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 int ask_recorder_to_arm(struct capture *capture, struct slot *slot)
 {
 	uint32_t state = atomic_load_explicit(&slot->arming, memory_order_acquire);
+	uint64_t asked_ns = agent_now_ns();
 
 	if (state != ARM_NONE)
 		return answer_of(slot, state);
@@ -51,11 +86,14 @@ int ask_recorder_to_arm(struct capture *capture, struct slot *slot)
 		atomic_store_explicit(&slot->arming, ARM_ARMED, memory_order_release);
 		return 0;
 	}
-	if (agent_recorder_gone(agent_now_ns()))
+	if (agent_recorder_gone(asked_ns))
 		return -EPIPE;
 	atomic_store_explicit(&slot->arming, ARM_REQUESTED, memory_order_release);
 	memory_ring(&capture->memory);
-	return answer_of(slot, agent_futex_wait(&slot->arming, ARM_REQUESTED, ARM_WAIT_NS));
+	state = agent_futex_wait(&slot->arming, ARM_REQUESTED,
+				 longest_wait_ns(capture->memory.header));
+	account(&capture->memory.header->arming, agent_now_ns() - asked_ns);
+	return answer_of(slot, state);
 }
 
 void ask_recorder_for_whole_period(struct slot *slot, uint32_t event, uint64_t now_ns)

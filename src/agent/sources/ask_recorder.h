@@ -9,11 +9,11 @@
 
 /**
  * ask_recorder_to_arm - have the calling thread's perf events opened, all triggers' at once
- * Asks through slot->arming (core/memory/memory_types.h), rings, and waits at most ARM_WAIT_NS; a
- * second call gives the first one's answer. A thread for which there is nothing to open (only
- * inherited events, and not the main thread) is armed without a system call.
- * Returns 0, -ETIMEDOUT (the events may still come), -EPIPE where the recorder is gone, or the
- * negative errno of opening.
+ * Asks through slot->arming (core/memory/memory_types.h), rings, and waits at most ARM_WAIT_NS,
+ * with events by signal ARM_WAIT_SIGNAL_NS; a second call gives the first one's answer. A thread
+ * for which there is nothing to open (only inherited events, and not the main thread) is armed
+ * without a system call. Returns 0, -ETIMEDOUT (the events may still come), -EPIPE where the
+ * recorder is gone, or the negative errno of opening.
  */
 int ask_recorder_to_arm(struct capture *capture, struct slot *slot);
 

@@ -13,6 +13,12 @@
  * from the lowest free one up, so the duplicate has a low one for a moment, about 1 us, before it
  * is a high one; a thread that opens a file in that moment gets a higher number than it would.
  *
+ * With jitter (struct memory_event) each period is drawn: at an overflow the event stands still, so
+ * that the next period can be set without an occurrence being lost, and its count says what the
+ * sample stands for. PERF_EVENT_IOC_PERIOD forgets by how much the overflow came late (tens of
+ * cycles): the counts keep it. The first sample stands for the mean, as without jitter: by the
+ * first period, which is shorter, threads shorter than a period would show less than their share.
+ *
  * Where the user's queue of signals is full the kernel sends a plain SIGIO instead, whose default
  * kills and which does not say from whom it is. So SIGIO is taken as well. One that may be ours
  * re-arms every event of the thread that may have overflowed, and is a sample of none: the final
@@ -33,6 +39,7 @@
 #include "agent/sources/ask_recorder.h"
 #include "agent/sources/signal_33.h"
 #include "agent/sources/source.h"
+#include "core/base/draw.h"
 
 /* Where our numbers begin: above what programs use, but no table of descriptors of megabytes. */
 #define HIGH_NUMBER	  2048
@@ -82,17 +89,63 @@ static int rearm(int fd)
 	return control(fd, PERF_EVENT_IOC_REFRESH, (const void *)1);
 }
 
-/* The whole period, counted from now. */
-static void end_first_period(struct slot *slot, uint32_t event)
+static bool has_first_period(const struct slot *slot, uint32_t event)
 {
-	uint64_t period = agent.capture.memory.header->events[event].period;
+	return atomic_load_explicit(&slot->first_period, memory_order_relaxed) & 1u << event;
+}
 
-	if (!(atomic_load_explicit(&slot->first_period, memory_order_relaxed) & 1u << event))
-		return;
-	if (control(slot->own_fds[event], PERF_EVENT_IOC_PERIOD, &period) < 0)
-		return; /* its descriptor is gone: re-arming will say so */
+static const struct memory_event *described(uint32_t event)
+{
+	return &agent.capture.memory.header->events[event];
+}
+
+/* Is the number still ours? The program may have closed it and used it again. */
+static bool is_ours(int fd)
+{
+	return syscall(SYS_fcntl, fd, F_GETSIG) == SIGNAL_33;
+}
+
+static bool read_count(int fd, uint64_t *ret_count)
+{
+	return syscall(SYS_read, fd, ret_count, sizeof(*ret_count)) == sizeof(*ret_count);
+}
+
+/*
+ * The period from now on, of an event that stands still: the whole one where it had its first, a
+ * drawn one with jitter. Fails where the descriptor is gone: re-arming will say so.
+ */
+static int set_next_period(struct slot *slot, uint32_t event)
+{
+	uint64_t period = described(event)->period, jitter = described(event)->jitter;
+	int r;
+
+	if (!jitter && !has_first_period(slot, event))
+		return 0;
+	if (jitter)
+		period += draw_below(&slot->random, 2 * jitter + 1) - jitter;
+	r = control(slot->own_fds[event], PERF_EVENT_IOC_PERIOD, &period);
+	if (r < 0)
+		return r;
+	slot->first[event] = period;
 	atomic_fetch_or_explicit(&slot->first_seen, 1u << event, memory_order_relaxed);
 	atomic_fetch_and_explicit(&slot->first_period, ~(1u << event), memory_order_release);
+	return 0;
+}
+
+/* With jitter: what the sample stands for. Of a descriptor that just proved to be ours. */
+static uint64_t counted_since(struct slot *slot, uint32_t event)
+{
+	uint64_t before = slot->counted[event];
+
+	if (!read_count(slot->own_fds[event], &slot->counted[event]) || before == 0)
+		return described(event)->period;
+	return slot->counted[event] - before;
+}
+
+/* With jitter: has it overflowed since its last sample? Its count tells. */
+static bool has_overflowed(const struct slot *slot, uint32_t event, uint64_t count)
+{
+	return count - slot->counted[event] >= slot->first[event];
 }
 
 static void rearm_or_end(struct slot *slot, uint32_t event)
@@ -112,19 +165,44 @@ static uint32_t event_of(const struct slot *slot, int recorders_fd)
 	return EVENTS_MAX;
 }
 
+/* With jitter: an overflow that on_sigio() took for lost, and whose signal came behind it. */
+static bool is_stale(struct slot *slot, uint32_t event)
+{
+	uint64_t count;
+
+	if (!described(event)->jitter || slot->doubted_at[event] == 0)
+		return false;
+	slot->doubted_at[event] = 0;
+	return is_ours(slot->own_fds[event]) && read_count(slot->own_fds[event], &count) &&
+	       !has_overflowed(slot, event, count);
+}
+
 void perf_async_overflowed(struct slot *slot, const siginfo_t *info, struct tick *tick)
 {
-	const struct memory_header *header = agent.capture.memory.header;
-
 	tick->event = event_of(slot, info->si_fd);
 	if (tick->event == EVENTS_MAX || agent_recorder_left(slot, tick->time_ns))
 		return; /* of an event that is no more; or for nobody, and so not re-armed */
-	tick->count = header->events[tick->event].period;
-	capture_tick(&agent.capture, slot, tick);
-	if (info->si_code != POLL_HUP)
+	if (is_stale(slot, tick->event))
 		return;
-	end_first_period(slot, tick->event);
-	rearm_or_end(slot, tick->event);
+	tick->count = described(tick->event)->period;
+	if (info->si_code == POLL_HUP && !set_next_period(slot, tick->event) &&
+	    described(tick->event)->jitter)
+		tick->count = counted_since(slot, tick->event);
+	capture_tick(&agent.capture, slot, tick);
+	if (info->si_code == POLL_HUP)
+		rearm_or_end(slot, tick->event);
+}
+
+/* With jitter the count says whether it overflowed: then that is lost, and it goes on from there.
+ */
+static bool has_lost_one(struct slot *slot, uint32_t event, uint64_t count)
+{
+	if (!has_overflowed(slot, event, count))
+		return false;
+	slot->counted[event] = slot->doubted_at[event] = count;
+	slot_refuse(slot, event, LOSS_MERGED);
+	(void)set_next_period(slot, event);
+	return true;
 }
 
 /*
@@ -133,12 +211,14 @@ void perf_async_overflowed(struct slot *slot, const siginfo_t *info, struct tick
  */
 static bool may_have_overflowed(struct slot *slot, uint32_t event)
 {
-	uint64_t period = agent.capture.memory.header->events[event].period;
 	uint64_t count;
 
-	if (syscall(SYS_read, slot->own_fds[event], &count, sizeof(count)) != sizeof(count))
-		return true; /* it is not ours any more: arming says so */
-	if (slot->doubted_at[event] != 0 && count - slot->doubted_at[event] < period)
+	if (!is_ours(slot->own_fds[event]) || !read_count(slot->own_fds[event], &count))
+		return true; /* arming says so */
+	if (described(event)->jitter)
+		return has_lost_one(slot, event, count);
+	if (slot->doubted_at[event] != 0 &&
+	    count - slot->doubted_at[event] < described(event)->period)
 		return false;
 	slot->doubted_at[event] = count;
 	return true;
@@ -190,17 +270,13 @@ static int thread_start(struct capture *capture, struct slot *slot)
 	const struct memory_header *header = capture->memory.header;
 	int r = ask_recorder_to_arm(capture, slot);
 
+	slot->random = draw_seed(header->seed, 1 + slot_index(&capture->memory, slot) +
+						       ((uint64_t)slot->generation << 32));
 	signal_33_retake(); /* the creator may not have come to it yet */
 	for (uint32_t i = 0; r == 0 && i < header->nr_events && i < EVENTS_MAX; i++)
 		if (header->events[i].trigger == TRIGGER_PERF_ASYNC && slot->event_fds[i] >= 0)
 			r = take_event(slot, i);
 	return r;
-}
-
-/* Is the number still ours? The program may have closed it and used it again. */
-static bool is_ours(int fd)
-{
-	return syscall(SYS_fcntl, fd, F_GETSIG) == SIGNAL_33;
 }
 
 static void close_own(const struct slot *slot)

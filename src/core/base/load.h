@@ -59,6 +59,10 @@ static inline bool load_elsewhere(struct reader reader, uint64_t address, void *
 					    : load_from_blocks(reader.blocks, address, to, length);
 }
 
+/*
+ * The empty asm behind each load: gcc 11 to 13 lose an output of an asm goto in some places (gcc
+ * bugs 110420 and 113921); an asm in the block that the asm goto falls through to keeps it.
+ */
 #if defined(__x86_64__)
 /* At any alignment, of any type: a memory operand, which saves computing the address first. */
 #define LOAD_OPERAND(type)      \
@@ -85,6 +89,7 @@ LOAD_OPERAND(uint8_t);
 				      : "m"(*(const struct operand_##type *)(uintptr_t)address)    \
 				      : "memory"                                                   \
 				      : fault);                                                    \
+		__asm__("");                                                                       \
 		*to = value;                                                                       \
 		return true;                                                                       \
 	fault:                                                                                     \
@@ -109,6 +114,7 @@ LOAD_GUARDED(uint8_t, "movb", "b")
 				      : "r"(address)                                               \
 				      : "memory"                                                   \
 				      : fault);                                                    \
+		__asm__("");                                                                       \
 		*to = value;                                                                       \
 		return true;                                                                       \
 	fault:                                                                                     \

@@ -56,13 +56,17 @@ struct cpython_layout {
 	uint16_t frame_owner;
 	uint16_t frame_owner_none; /* owners from this one on: no frame of Python code */
 	uint16_t frame_stack_top;  /* negative while the frame runs */
+	uint16_t frame_return;	   /* how far behind the call it goes on; 0 after calls */
 	uint16_t frame_code_copy;  /* which copy of the instructions */
+	uint16_t frame_locals;	   /* what is behind it is code_locals and code_values words long */
 
 	/* objects */
 	uint16_t object_type;
 	uint16_t object_size; /* ob_size of the variable-sized */
 	uint16_t code_first_line;
 	uint16_t code_frame_size;      /* of its frames, in words */
+	uint16_t code_locals;	       /* of its frames, in words */
+	uint16_t code_values;	       /* room for values, in words */
 	uint16_t code_first_traceable; /* code unit before which the interpreter hides a frame */
 	uint16_t code_file;
 	uint16_t code_qualified_name;

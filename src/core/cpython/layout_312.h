@@ -38,6 +38,7 @@ static const struct cpython_layout cpython_layout_312 = {
 	.frame_previous = 0x8,
 	.frame_owner = 0x46,
 	.frame_stack_top = 0x40,
+	.frame_return = 0x44,
 	.frame_owner_none = 0x3,
 	.object_type = 0x8,
 	.object_size = 0x10,

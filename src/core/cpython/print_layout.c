@@ -71,14 +71,16 @@ static void print_state(void)
 #if SINCE(12)
 	PRINT(state_interpreter, offsetof(PyThreadState, interp));
 	PRINT(state_status, offsetof(PyThreadState, _status));
+#endif
 	PRINT(state_chunk, offsetof(PyThreadState, datastack_chunk));
+#if SINCE(12)
 	PRINT(state_top, offsetof(PyThreadState, datastack_top));
+#endif
 #if SINCE(14)
 	PRINT(state_executor, offsetof(PyThreadState, current_executor));
 #endif
 	PRINT(chunk_previous, offsetof(_PyStackChunk, previous));
 	PRINT(chunk_data, offsetof(_PyStackChunk, data));
-#endif
 }
 
 static void print_frame(void)
@@ -93,11 +95,12 @@ static void print_frame(void)
 	PRINT(frame_previous, offsetof(_PyInterpreterFrame, previous));
 #if !SINCE(12)
 	PRINT(frame_is_entry, offsetof(_PyInterpreterFrame, is_entry));
-#else
-	PRINT(frame_owner, offsetof(_PyInterpreterFrame, owner));
+	PRINT(frame_locals, offsetof(_PyInterpreterFrame, localsplus));
 #endif
+	PRINT(frame_owner, offsetof(_PyInterpreterFrame, owner));
 #if SINCE(12) && !SINCE(13)
 	PRINT(frame_stack_top, offsetof(_PyInterpreterFrame, stacktop));
+	PRINT(frame_return, offsetof(_PyInterpreterFrame, return_offset));
 #endif
 #if SINCE(12) && !SINCE(14)
 	PRINT(frame_owner_none, FRAME_OWNED_BY_CSTACK);
@@ -122,7 +125,10 @@ static void print_objects(void)
 	PRINT(code_qualified_name, offsetof(PyCodeObject, co_qualname));
 	PRINT(code_line_table, offsetof(PyCodeObject, co_linetable));
 	PRINT(code_instructions, offsetof(PyCodeObject, co_code_adaptive));
-#if SINCE(12)
+#if !SINCE(12)
+	PRINT(code_locals, offsetof(PyCodeObject, co_nlocalsplus));
+	PRINT(code_values, offsetof(PyCodeObject, co_stacksize));
+#else
 	PRINT(code_frame_size, offsetof(PyCodeObject, co_framesize));
 	PRINT(code_first_traceable, offsetof(PyCodeObject, _co_firsttraceable));
 #endif

@@ -79,11 +79,14 @@ uint64_t cpython_remote_thread_state(struct cpython_remote *remote, const struct
 	const struct state_scan scan = {.reader = reader_of(remote),
 					.cpython = cpython,
 					.layout = cpython_layout_at(cpython->layout),
-					.tid = tid};
+					.tid = tid,
+					.notes = &remote->notes};
 
 	*ret_holds_lock = false;
 	if (!scan.layout)
 		return 0;
+	if (!hint)
+		hint = state_noted(&remote->notes, tid);
 	if (!hint || !still_runs(remote, &scan, hint))
 		return remote->thread_state = state_scan(&scan, 0, ret_holds_lock);
 	*ret_holds_lock = state_holds_lock(&scan, hint);

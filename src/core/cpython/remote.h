@@ -19,6 +19,7 @@
 
 #include "core/base/load_blocks.h"
 #include "core/cpython/cpython.h"
+#include "core/cpython/state_notes.h"
 
 #define CPYTHON_PAST_LOOKS 64 /* that are remembered, each of another thread */
 #define CPYTHON_PAST_PAGES 62
@@ -30,12 +31,13 @@ struct cpython_past_look {
 	uint64_t pages[CPYTHON_PAST_PAGES];
 };
 
-/* 550 KiB, on the heap or static, zeroed at first. One look at a time. */
+/* 560 KiB, on the heap or static, zeroed at first. One look at a time. */
 struct cpython_remote {
 	struct load_blocks blocks;
 	uint64_t interpreter;  /* seen in the last look: asked for ahead */
 	uint64_t thread_state; /* of the look at hand; 0: not yet known */
 	struct cpython_past_look past[CPYTHON_PAST_LOOKS];
+	struct state_notes notes; /* of all looks: hints */
 };
 
 /** cpython_remote_begin - begin a look at @pid: what was read of it before is forgotten */
@@ -46,7 +48,7 @@ void cpython_remote_begin(struct cpython_remote *remote, pid_t pid);
  * @cpython: as found in the target
  * @tid: as the target itself sees it (in its pid namespace)
  * @hint: what an earlier call for this thread returned, or 0; spares the search while there is one
- * interpreter and the state still notes the thread
+ * interpreter and the state still notes the thread. So does what a search for another thread met
  * Returns 0 where no state of the thread runs anything, or nothing can be read.
  */
 uint64_t cpython_remote_thread_state(struct cpython_remote *remote, const struct cpython *cpython,

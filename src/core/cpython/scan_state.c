@@ -78,16 +78,39 @@ static void consider(const struct state_scan *scan, uint64_t state, struct found
 	found->lowest = newest;
 }
 
+/* A thread with several states in one scan is to be scanned for each time. */
+static void note_state(struct state_notes *notes, uint32_t tid, uint64_t state)
+{
+	uint32_t place = tid % STATE_NOTES;
+
+	if (notes->of[place].tid == tid && notes->of[place].scan == notes->scan)
+		state = 0;
+	notes->of[place].tid = tid;
+	notes->of[place].scan = notes->scan;
+	notes->of[place].state = state;
+}
+
+uint64_t state_noted(const struct state_notes *notes, uint32_t tid)
+{
+	uint32_t place = tid % STATE_NOTES;
+
+	return notes->of[place].tid == tid ? notes->of[place].state : 0;
+}
+
 static void scan_interpreter(const struct state_scan *scan, uint64_t interpreter,
 			     struct found *found)
 {
-	uint64_t state;
+	uint64_t state, native_id;
 
 	if (!load_u64(scan->reader, interpreter + scan->layout->interpreter_first_state, &state))
 		return;
 	while (state && found->nr_states++ < STATES_MAX) {
-		if (state_is_of_thread(scan->reader, scan->layout, state, scan->tid))
+		if (!load_u64(scan->reader, state + scan->layout->state_native_id, &native_id))
+			return;
+		if (native_id == scan->tid)
 			consider(scan, state, found);
+		if (scan->notes && native_id <= UINT32_MAX)
+			note_state(scan->notes, (uint32_t)native_id, state);
 		if (!load_u64(scan->reader, state + scan->layout->state_next, &state))
 			return;
 	}
@@ -98,6 +121,8 @@ uint64_t state_scan(const struct state_scan *scan, uint64_t candidate, bool *ret
 	struct found found = {.state = candidate, .lowest = UINT64_MAX};
 	uint64_t interpreter;
 
+	if (scan->notes)
+		scan->notes->scan++;
 	if (candidate)
 		consider(scan, candidate, &found);
 	if (!load_u64(scan->reader,

@@ -13,12 +13,14 @@
 #include "core/base/load.h"
 #include "core/cpython/cpython.h"
 #include "core/cpython/layout.h"
+#include "core/cpython/state_notes.h"
 
 struct state_scan {
 	struct reader reader;
 	const struct cpython *cpython;
 	const struct cpython_layout *layout;
 	uint32_t tid;
+	struct state_notes *notes; /* what the scan comes by is noted there; NULL: nowhere */
 };
 
 /** state_is_of_thread - does the state note this thread? */
@@ -41,6 +43,13 @@ static inline bool state_is_attached(struct reader reader, const struct cpython_
 		       word & STATE_STATUS_ACTIVE;
 	return load_u32(reader, state + layout->state_attached, &word) && word == STATE_ATTACHED;
 }
+
+/**
+ * state_noted - the state that scans found to note this thread
+ * A hint: it may be gone. Returns 0 where none was met, or another thread's has its place, or the
+ * thread has several.
+ */
+uint64_t state_noted(const struct state_notes *notes, uint32_t tid);
 
 /** state_holds_lock - does the state hold its interpreter's lock, or is it attached? */
 bool state_holds_lock(const struct state_scan *scan, uint64_t state);

@@ -18,8 +18,10 @@
  *     that ended before. The first frame marked is_entry tells: its previous is the frame that the
  *     cframe before stands at. Where the leaf is no frame at all, the walk starts at the cframe
  * before.
- *   - A new frame is current before its previous is written. Rubbish ends the walk as unreadable;
- * so does NULL, for the outermost frame is always one that native code entered.
+ *   - A new frame is current before its previous is written, which then is rubbish or that of the
+ *     frame that had this memory before. A frame that no loop entered stands where the memory of
+ *     the first frame behind it ends that is no generator's, or at the start of a chunk. The
+ *     outermost frame is always one that native code entered.
  *
  * A cycle ends at the room's bound.
  */
@@ -142,6 +144,40 @@ WALK_INLINE enum cpython_end walk_311_from(struct reader reader,
 				walk_311_chain(reader, layout, frame, room));
 }
 
+/* Does this frame's memory end there? */
+WALK_INLINE bool walk_311_ends_at(struct reader reader, const struct cpython_layout *layout,
+				  uint64_t frame, uint64_t code, uint64_t end)
+{
+	uint32_t nr_locals, nr_values;
+
+	return load_u32(reader, code + layout->code_locals, &nr_locals) &&
+	       load_u32(reader, code + layout->code_values, &nr_values) &&
+	       frame + layout->frame_locals + ((uint64_t)nr_locals + nr_values) * WORD_BYTES == end;
+}
+
+/* Is the leaf, which no loop entered, linked to its caller? */
+WALK_INLINE bool walk_311_is_linked(struct reader reader, const struct cpython_layout *layout,
+				    uint64_t state, uint64_t cframe, const struct walk_room *room)
+{
+	uint64_t leaf, frame;
+	uint8_t owner;
+
+	if (!load_u64(reader, cframe + layout->cframe_frame, &leaf))
+		return false;
+	frame = leaf;
+	for (size_t i = 1; i < room->nr_frames; i++) {
+		if (!load_u64(reader, frame + layout->frame_previous, &frame) ||
+		    !load_u8(reader, frame + layout->frame_owner, &owner))
+			return false;
+		if (owner != OWNER_THREAD)
+			continue;
+		if (walk_311_ends_at(reader, layout, frame, room->frames[i].code_address, leaf))
+			return true;
+		break;
+	}
+	return walk_begins_chunk(reader, layout, state, leaf);
+}
+
 WALK_INLINE enum cpython_end walk_311(struct reader reader, const struct cpython_layout *layout,
 				      const struct cpython *cpython, uint64_t thread_state,
 				      struct walk_room *room)
@@ -153,6 +189,11 @@ WALK_INLINE enum cpython_end walk_311(struct reader reader, const struct cpython
 	if (!load_u64(reader, thread_state + layout->state_cframe, &cframe))
 		return CPYTHON_END_UNREADABLE;
 	end = walk_311_from(reader, layout, cpython, cframe, room);
+	if (room->nr_frames > 1 && !room->frames[0].entry &&
+	    !walk_311_is_linked(reader, layout, thread_state, cframe, room)) {
+		room->nr_frames = 0;
+		return CPYTHON_END_UNREADABLE;
+	}
 	if (end != CPYTHON_END_UNREADABLE || room->nr_frames || room->torn)
 		return end;
 	room->entered = false;

@@ -29,8 +29,11 @@
  *     One whose callee has returned has saved it too, while the callee's variables are given back,
  *     which takes long: the callee is the newest in memory then (walk_312_ended_call()).
  *   - 3.13 on: a new frame is linked with the store that makes it current, as the last thing.
- *   - A called frame may be current before its previous is written. It must then stand where the
- *     caller's memory ends, or at the start of a chunk.
+ *   - A called frame may be current before its previous is written, which then is that of the frame
+ *     that had this memory before. It must stand where the memory of the first frame behind it ends
+ *     that is no generator's, or at the start of a chunk. 3.12: if it has not begun, the frame
+ *     behind it must not be one that resumed a generator: that says where it goes on when the
+ *     generator ends, which after a call is nowhere else.
  *   - A generator's frame is current, but its previous is not yet or no longer written: NULL.
  *
  * What fails a check ends the walk as unreadable. The outermost frame is one that native code
@@ -41,12 +44,11 @@
 
 #include "core/cpython/walk_room.h"
 
-#define OWNER_THREAD 0
-
-/* The two leafmost frames, as far as they are Python code. */
+/* The leaf, and the first frame behind it, towards the root, that lies in the thread's memory. */
 struct walk_312_ends {
-	uint64_t leaf, caller; /* addresses; 0: none */
-	uint8_t leaf_owner, caller_owner;
+	uint64_t leaf, below; /* addresses; 0: none */
+	size_t below_number;
+	uint8_t leaf_owner;
 	bool leaf_entered; /* the leaf is the frame that entered its evaluation loop */
 };
 
@@ -94,9 +96,9 @@ WALK_INLINE void walk_312_note(struct walk_312_ends *ends, uint64_t frame, uint8
 	if (nr_frames == 0) {
 		ends->leaf = frame;
 		ends->leaf_owner = owner;
-	} else if (nr_frames == 1 && !ends->leaf_entered) {
-		ends->caller = frame;
-		ends->caller_owner = owner;
+	} else if (!ends->below && owner == OWNER_THREAD) {
+		ends->below = frame;
+		ends->below_number = nr_frames;
 	}
 }
 
@@ -146,26 +148,6 @@ WALK_INLINE enum cpython_end walk_312_chain(struct reader reader,
 	if (room->nr_frames && !room->frames[room->nr_frames - 1].entry)
 		return CPYTHON_END_UNREADABLE;
 	return CPYTHON_END_ROOT;
-}
-
-/* Does a chunk of the thread's frames begin with this one? */
-WALK_INLINE bool walk_312_begins_chunk(struct reader reader, const struct cpython_layout *layout,
-				       uint64_t state, uint64_t frame)
-{
-	uint64_t chunk;
-
-	if (!load_u64(reader, state + layout->state_chunk, &chunk))
-		return false;
-	/* The newest chunk, or the one before, if a frame is being pushed that needs a new one. */
-	for (unsigned int i = 0; chunk && i < 2; i++) {
-		uint64_t first = chunk + layout->chunk_data;
-
-		if (frame == first || frame == first + WORD_BYTES /* in the first chunk of all */)
-			return true;
-		if (!load_u64(reader, chunk + layout->chunk_previous, &chunk))
-			return false;
-	}
-	return false;
 }
 
 /* The address behind a frame's memory. */
@@ -224,7 +206,18 @@ WALK_INLINE bool walk_312_runs(struct reader reader, const struct cpython_layout
 	       (end == top || walk_312_ended_call(reader, layout, room, leaf, end, top));
 }
 
-/* Are the two leafmost frames linked in whole? Their code objects are not yet checked. */
+/* Is the frame behind the leaf one that resumed a generator, and made no call? */
+WALK_INLINE bool walk_312_resumed(struct reader reader, const struct cpython_layout *layout,
+				  uint64_t leaf)
+{
+	uint64_t frame;
+	uint32_t offset;
+
+	return !load_u64(reader, leaf + layout->frame_previous, &frame) ||
+	       !load_u32(reader, frame + layout->frame_return, &offset) || (offset & UINT16_MAX);
+}
+
+/* Is the leaf linked to its caller? What code objects say here is not yet checked. */
 WALK_INLINE bool walk_312_is_linked(struct reader reader, const struct cpython_layout *layout,
 				    uint64_t state, const struct walk_room *room,
 				    const struct walk_312_ends *ends)
@@ -233,12 +226,20 @@ WALK_INLINE bool walk_312_is_linked(struct reader reader, const struct cpython_l
 
 	if (!ends->leaf || ends->leaf_owner != OWNER_THREAD)
 		return true;
-	if (layout->frame_stack_top && ends->leaf_entered && room->frames[0].position)
-		return walk_312_runs(reader, layout, state, room, ends->leaf);
-	if (!ends->caller || ends->caller_owner != OWNER_THREAD)
+	if (ends->leaf_entered)
+		return !layout->frame_stack_top || !room->frames[0].position ||
+		       walk_312_runs(reader, layout, state, room, ends->leaf);
+	if (room->nr_frames < 2)
 		return true;
-	return walk_312_end(reader, layout, ends->caller, room->frames[1].code_address, &end) &&
-	       (end == ends->leaf || walk_312_begins_chunk(reader, layout, state, ends->leaf));
+	if (layout->frame_return && !room->frames[0].position &&
+	    walk_312_resumed(reader, layout, ends->leaf))
+		return false;
+	if (ends->below &&
+	    walk_312_end(reader, layout, ends->below, room->frames[ends->below_number].code_address,
+			 &end) &&
+	    end == ends->leaf)
+		return true;
+	return walk_begins_chunk(reader, layout, state, ends->leaf);
 }
 
 /* What the walk must know of a code object. Asks for what cpython_read_code() will load. */

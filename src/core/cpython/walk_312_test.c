@@ -159,7 +159,10 @@ static void test_walk__gives_the_frames_leaf_first_without_the_interpreters_own(
 		code = make_code(0);
 		inner = push(code, 5, push(make_code(HIDDEN), 1, push(code, 4, loop(0))));
 		outer_loop = loop(inner); /* one that ends, and destroys what runs another one */
-		inner = make(code, 7, GENERATOR, push(code, 6, loop(outer_loop)));
+		inner = push(code, 6, loop(outer_loop));
+		assert_walk(make_state(push(code, 5, make(code, 7, GENERATOR, inner)), outer_loop),
+			    5, CPYTHON_END_ROOT);
+		inner = make(code, 7, GENERATOR, inner);
 		assert_int_equal(walk(make_state(inner, outer_loop), frames, &ended), 4);
 		assert_int_equal(ended, CPYTHON_END_ROOT);
 		for (size_t j = 0; j < 4; j++) {
@@ -215,6 +218,11 @@ static void test_walk__a_frame_that_does_not_stand_on_its_caller_is_none(void **
 		deep = push(code, 4, loop(0));
 		push(code, 4, deep);
 		assert_walk(make_state(push(code, 2, deep), 0), 0, CPYTHON_END_UNREADABLE);
+		/* nor on a generator that is suspended, or was resumed by another caller */
+		assert_walk(make_state(push(code, 2, make(code, 4, GENERATOR, 0)), 0), 0,
+			    CPYTHON_END_UNREADABLE);
+		assert_walk(make_state(push(code, 2, make(code, 4, GENERATOR, deep)), 0), 0,
+			    CPYTHON_END_UNREADABLE);
 		chunk = world_make(&world, 512); /* the first frame of a new chunk stands on any */
 		newest = make_state(chunk + layout->chunk_data, 0);
 		fill_frame(chunk + layout->chunk_data, code, 2, THREAD, deep);
@@ -222,6 +230,26 @@ static void test_walk__a_frame_that_does_not_stand_on_its_caller_is_none(void **
 		assert_walk(newest, 2, CPYTHON_END_ROOT);
 		end();
 	}
+}
+
+/* 3.12: a frame that has not begun, behind which a generator is missing. */
+static void test_walk__who_resumed_a_generator_called_nobody(void **state)
+{
+	uint64_t code, caller;
+
+	(void)state;
+	begin(CPYTHON_LAYOUT_312);
+	code = make_code(0);
+	caller = push(code, 4, loop(0));
+	world_put_u32(caller + layout->frame_return, 9);
+	put_u8(caller + layout->frame_owner, THREAD);
+	assert_walk(make_state(push(code, 0, caller), 0), 0, CPYTHON_END_UNREADABLE);
+	memory_end = caller + FRAME_BYTES; /* one that has begun is linked */
+	assert_walk(make_state(push(code, 1, caller), 0), 2, CPYTHON_END_ROOT);
+	memory_end = caller + FRAME_BYTES;
+	world_put_u32(caller + layout->frame_return, 0);
+	assert_walk(make_state(push(code, 0, caller), 0), 2, CPYTHON_END_ROOT);
+	end();
 }
 
 /* 3.12: a new cframe that is not yet written holds frames of a loop that ended. */
@@ -460,6 +488,7 @@ int main(void)
 		TEST(test_walk__gives_the_frames_leaf_first_without_the_interpreters_own),
 		TEST(test_walk__ends_at_what_is_no_frame),
 		TEST(test_walk__a_frame_that_does_not_stand_on_its_caller_is_none),
+		TEST(test_walk__who_resumed_a_generator_called_nobody),
 		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
 		TEST(test_walk__a_caller_is_taken_while_what_it_called_is_cleared),
 		TEST(test_walk__instructions_of_a_threads_own_copy),

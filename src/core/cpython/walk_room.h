@@ -12,6 +12,7 @@
 #define CODE_UNIT_BYTES	 2
 #define WORD_BYTES	 8u
 #define CACHE_LINE_BYTES 64
+#define OWNER_THREAD	 0 /* of a frame: it lies in the thread's memory for frames */
 
 /* Where the walk writes. */
 struct walk_room {
@@ -73,6 +74,26 @@ WALK_INLINE void walk_fetch_below(struct reader reader, uint64_t frame)
 {
 	if (reader.kind == READER_BLOCKS)
 		load_blocks_want(reader.blocks, frame - LOAD_BLOCK_BYTES);
+}
+
+/* Does a chunk of the thread's frames begin with this one? */
+WALK_INLINE bool walk_begins_chunk(struct reader reader, const struct cpython_layout *layout,
+				   uint64_t state, uint64_t frame)
+{
+	uint64_t chunk;
+
+	if (!load_u64(reader, state + layout->state_chunk, &chunk))
+		return false;
+	/* The newest chunk, or the one before, if a frame is being pushed that needs a new one. */
+	for (unsigned int i = 0; chunk && i < 2; i++) {
+		uint64_t first = chunk + layout->chunk_data;
+
+		if (frame == first || frame == first + WORD_BYTES /* in the first chunk of all */)
+			return true;
+		if (!load_u64(reader, chunk + layout->chunk_previous, &chunk))
+			return false;
+	}
+	return false;
 }
 
 #endif

@@ -117,23 +117,24 @@ static void test_walk__fills_its_room_exactly(void **state)
 static void test_walk__a_cycle_ends_at_the_room(void **state)
 {
 	struct world *world = world_enter(state);
-	uint64_t frame = world_frame(world, some_code(world), 1, false, 0);
+	uint64_t code = some_code(world), frame = world_frame(world, code, 1, false, 0);
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
 
 	world_put(frame + world_layout(world)->frame_previous, frame);
+	frame = world_frame(world, code, 1, false, frame);
 	assert_int_equal(walk(world, frame, frames, &end), ROOM);
 	assert_int_equal(end, CPYTHON_END_TRUNCATED);
 }
 
-/* What stands below the broken frame is kept. */
-static void assert_cut_after_leaf(struct world *world, uint64_t broken)
+/* What stands before the broken frame is kept. */
+static void assert_cut_before(struct world *world, uint64_t broken)
 {
-	uint64_t leaf = world_frame(world, some_code(world), 1, false, broken);
+	uint64_t code = some_code(world), caller = world_frame(world, code, 1, false, broken);
 	struct cpython_frame frames[ROOM];
 	enum cpython_end end;
 
-	assert_int_equal(walk(world, leaf, frames, &end), 1);
+	assert_int_equal(walk(world, world_frame(world, code, 1, false, caller), frames, &end), 2);
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
 }
 
@@ -144,22 +145,22 @@ static void test_walk__ends_at_what_is_no_frame(void **state)
 	uint64_t code = some_code(world), root = world_frame(world, code, 1, true, 0);
 	uint64_t frame;
 
-	assert_cut_after_leaf(world, 8);
-	assert_cut_after_leaf(world, world_end(world));
-	assert_cut_after_leaf(world, world_end(world) - layout->frame_previous);
-	assert_cut_after_leaf(world, 0xffff800000000000);
-	assert_cut_after_leaf(world, (uint64_t)1 << 62); /* not canonical */
+	assert_cut_before(world, 8);
+	assert_cut_before(world, world_end(world));
+	assert_cut_before(world, world_end(world) - layout->frame_previous);
+	assert_cut_before(world, 0xffff800000000000);
+	assert_cut_before(world, (uint64_t)1 << 62); /* not canonical */
 
 	/* no code object; a position outside, before, between the code units */
-	assert_cut_after_leaf(world, world_frame(world, 0, 1, false, root));
-	assert_cut_after_leaf(world, world_frame(world, world_end(world), 1, false, root));
-	assert_cut_after_leaf(world, world_frame(world, world_ascii(world, "x"), 1, false, root));
-	assert_cut_after_leaf(world, world_frame(world, code, 11, false, root));
+	assert_cut_before(world, world_frame(world, 0, 1, false, root));
+	assert_cut_before(world, world_frame(world, world_end(world), 1, false, root));
+	assert_cut_before(world, world_frame(world, world_ascii(world, "x"), 1, false, root));
+	assert_cut_before(world, world_frame(world, code, 11, false, root));
 	frame = world_frame(world, code, 1, false, root);
 	world_put(frame + layout->frame_instruction, code);
-	assert_cut_after_leaf(world, frame);
+	assert_cut_before(world, frame);
 	world_put(frame + layout->frame_instruction, code + layout->code_instructions + 1);
-	assert_cut_after_leaf(world, frame);
+	assert_cut_before(world, frame);
 }
 
 static void test_walk__a_state_that_cannot_be_read(void **state)
@@ -211,6 +212,57 @@ static void test_walk__frames_of_an_ended_loop_are_not_taken(void **state)
 	newest = world_cframe(world, ended, 0); /* not even the cframe before is written */
 	assert_int_equal(walk_both(world, world_state(world, 1, newest), frames, &end), 0);
 	assert_int_equal(end, CPYTHON_END_UNREADABLE);
+}
+
+/* A frame of @owner that ended, behind which stands its caller, or NULL where it is suspended. */
+static uint64_t ended(struct world *world, uint64_t code, unsigned int owner, uint64_t caller)
+{
+	uint64_t frame = world_frame(world, code, 2, !caller, caller);
+
+	*(uint8_t *)(uintptr_t)(frame + world_layout(world)->frame_owner) = (uint8_t)owner;
+	return frame;
+}
+
+/* A called frame that is current before its previous is written: that of the frame before it. */
+static void test_walk__a_frame_that_does_not_stand_on_its_caller_is_none(void **state)
+{
+	struct world *world = world_enter(state);
+	const struct cpython_layout *layout = world_layout(world);
+	uint64_t code = some_code(world), caller = world_frame(world, code, 4, true, 0);
+	const uint64_t others[] = {ended(world, code, 0, 0), ended(world, code, 0, caller),
+				   ended(world, code, 1, 0), ended(world, code, 1, caller)};
+	struct cpython_frame frames[ROOM];
+	uint64_t leaf, generator, chunk, thread;
+	enum cpython_end end;
+
+	world_frame(world, code, 4, false, caller);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		leaf = world_frame(world, code, 2, false, others[i]);
+		assert_int_equal(walk(world, leaf, frames, &end), 0);
+		assert_int_equal(end, CPYTHON_END_UNREADABLE);
+	}
+	/* as much room for locals and values as brings its end to the leaf's beginning */
+	world_put_u32(code + layout->code_locals, 5);
+	caller = world_frame(world, code, 4, true, 0);
+	world->next_frame += 8 * 5;
+	generator = world_make(world, 512) & ~(uint64_t)7;
+	leaf = world_frame(world, code, 2, false, generator);
+	memcpy((void *)(uintptr_t)generator, (void *)(uintptr_t)leaf, layout->frame_locals);
+	world_put(generator + layout->frame_previous, caller);
+	*(uint8_t *)(uintptr_t)(generator + layout->frame_owner) = 1;
+	assert_int_equal(walk(world, leaf, frames, &end), 3);
+	assert_int_equal(end, CPYTHON_END_ROOT);
+	/* the first frame of a new chunk stands on any */
+	chunk = world_make(world, 512) & ~(uint64_t)7;
+	memcpy((void *)(uintptr_t)(chunk + layout->chunk_data), (void *)(uintptr_t)leaf,
+	       layout->frame_locals);
+	thread = world_state(
+		world, 1,
+		world_cframe(world, chunk + layout->chunk_data, world_cframe(world, 0, 0)));
+	assert_int_equal(walk_both(world, thread, frames, &end), 0);
+	world_put(thread + layout->state_chunk, chunk);
+	assert_int_equal(walk_both(world, thread, frames, &end), 3);
+	assert_int_equal(end, CPYTHON_END_ROOT);
 }
 
 /* A tick between a frame's becoming current and the writing of its previous. */
@@ -316,6 +368,7 @@ int main(void)
 		TEST(test_walk__a_state_that_cannot_be_read),
 		TEST(test_walk__a_frame_that_is_being_pushed_is_passed_over),
 		TEST(test_walk__frames_of_an_ended_loop_are_not_taken),
+		TEST(test_walk__a_frame_that_does_not_stand_on_its_caller_is_none),
 		TEST(test_walk__a_root_that_nobody_entered_is_none),
 		TEST(test_thread_state__is_the_current_one_if_it_is_ours),
 		TEST(test_thread_state__is_the_keys_when_the_lock_is_released),

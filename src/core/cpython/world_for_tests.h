@@ -20,7 +20,8 @@
 struct world {
 	struct cpython cpython;
 	uint8_t *memory;
-	size_t free; /* objects are made from the end downwards, next to each other */
+	size_t free;	     /* objects are made from the end downwards, next to each other */
+	uint64_t next_frame; /* frames upwards, so that each stands where the one before ends */
 };
 
 static inline const struct cpython_layout *world_layout(const struct world *world)
@@ -56,6 +57,7 @@ static inline bool world_init(struct world *world)
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (world->memory == MAP_FAILED)
 		return false;
+	world->next_frame = (uintptr_t)world->memory;
 	return !mprotect(world->memory + WORLD_BYTES, PAGE_BYTES, PROT_NONE);
 }
 
@@ -149,8 +151,9 @@ static inline uint64_t world_frame(struct world *world, uint64_t code, uint32_t 
 				   bool is_entry, uint64_t previous)
 {
 	const struct cpython_layout *layout = world_layout(world);
-	uint64_t frame = world_make(world, layout->frame_is_entry + 4);
+	uint64_t frame = world->next_frame;
 
+	world->next_frame += layout->frame_locals;
 	world_put(frame + layout->frame_code, code);
 	world_put(frame + layout->frame_previous, previous);
 	world_put(frame + layout->frame_instruction,

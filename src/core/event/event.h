@@ -40,7 +40,11 @@ enum trigger {
 	X(LOSS_THROTTLED, "throttled", "over the rate that the handler accepts")           \
 	X(LOSS_NESTED, "nested", "arrived while a sample was being taken")                 \
 	X(LOSS_DISK, "disk", "could not be written to the recording's directory")          \
-	X(LOSS_LATE_ARMING, "late_arming", "in a thread before its event was armed")
+	X(LOSS_LATE_ARMING, "late_arming", "in a thread before its event was armed")       \
+	X(LOSS_KERNEL_THROTTLED, "kernel_throttled",                                       \
+	  "the kernel stopped the event until its next tick, above "                       \
+	  "kernel.perf_event_max_sample_rate: raise that, or "                             \
+	  "kernel.perf_cpu_time_max_percent, by which the kernel lowers it")
 
 enum loss_reason {
 #define X(id, key, sentence) id,

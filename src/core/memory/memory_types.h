@@ -37,7 +37,7 @@
 #include "core/event/event.h"
 
 #define MEMORY_MAGIC   0x314d454d46525050ull /* "PPRFMEM1" */
-#define MEMORY_VERSION 3u
+#define MEMORY_VERSION 4u
 
 #define FRAMES_MAX	  1024 /* frames a sample keeps; deeper stacks get NODE_TRUNCATED at the root */
 #define WALK_MEMO_ENTRIES 64 /* code objects remembered within one walk */
@@ -67,6 +67,7 @@ struct memory_event {
 	uint32_t inherited;  /* 1: one event for all threads; nothing is armed per thread */
 	uint64_t min_gap_ns; /* rate limit: a tick sooner after the event's last one is a loss */
 	char name[EVENT_NAME_BYTES];
+	uint64_t jitter; /* TRIGGER_PERF_ASYNC: a period is drawn, at most so far from `period` */
 };
 
 /* What the recorder needs to read the interpreter's stacks from outside. */
@@ -86,6 +87,13 @@ enum memory_late {
 	MEMORY_LATE_NONE = 0,
 	MEMORY_LATE_READ,
 	MEMORY_LATE_UNREADABLE,
+};
+
+/* What the set-up of threads by the recorder cost them. */
+struct memory_arming {
+	_Atomic uint64_t threads;
+	_Atomic uint64_t waited_ns, longest_ns;
+	_Atomic uint64_t uncovered_ns; /* CPU time that they ran before */
 };
 
 struct memory_header {
@@ -123,6 +131,8 @@ struct memory_header {
 	/* Written by the agent of each image at its start, cleared by the recorder before it. */
 	struct memory_interpreter interpreter;
 	uint32_t only_locked; /* keep only samples of threads that hold the interpreter lock */
+	uint64_t seed;	      /* of all that is drawn */
+	struct memory_arming arming;
 };
 
 enum slot_state {
@@ -204,7 +214,10 @@ struct slot {
 	uint32_t program_blocks;       /* signals kept out of its mask: agent/guard/agent.h */
 	uint64_t lost_before;	       /* losses of the slot's earlier threads */
 	uint64_t last_ns;	       /* time of the last event of this stream; survives reuse */
-	uint64_t first[EVENTS_MAX];    /* the first period, while its bit is set */
+	/* The first period, while its bit is set; with jitter behind it the present one. */
+	uint64_t first[EVENTS_MAX];
+	uint64_t counted[EVENTS_MAX];	   /* jitter: the event's count at its last overflow */
+	uint64_t random;		   /* state of the draw of jittered periods */
 	uint64_t since_sample[EVENTS_MAX]; /* counted by first periods since the last sample */
 	uint64_t whole_again_ns;	   /* not to be asked for before */
 	uint64_t last_tick_ns[EVENTS_MAX];

@@ -37,6 +37,7 @@ void perf_attr_sampling(const struct perf_sampling *sampling, struct perf_event_
 		ret_attr->wakeup_events = 1;
 		return;
 	}
+	ret_attr->read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
 	ret_attr->sigtrap = 1;
 	ret_attr->sig_data = sampling->sig_data;
 	ret_attr->inherit = sampling->inherit;

@@ -30,6 +30,11 @@ bool perf_is_clock(const struct perf_kind *kind)
 						    kind->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
+bool perf_is_task_clock(const struct perf_kind *kind)
+{
+	return kind->type == PERF_TYPE_SOFTWARE && kind->config == PERF_COUNT_SW_TASK_CLOCK;
+}
+
 uint64_t perf_signal_period_min(const struct perf_kind *kind)
 {
 	switch (kind->type) {
@@ -112,13 +117,13 @@ int perf_disable(int fd)
 
 int perf_count(int fd, uint64_t *ret_count)
 {
-	uint64_t count;
-	ssize_t length = read(fd, &count, sizeof(count));
+	uint64_t words[2]; /* by SIGTRAP the time comes with the count */
+	ssize_t length = read(fd, words, sizeof(words));
 
 	if (length < 0)
 		return -errno;
-	if (length != sizeof(count))
+	if (length < (ssize_t)sizeof(words[0]))
 		return -EIO;
-	*ret_count = count;
+	*ret_count = words[0];
 	return 0;
 }

@@ -6,6 +6,7 @@
  * open.c      opening one for a thread
  * explain.c   why that failed
  * probe.c     what this machine and this user may do
+ * throttle.c  the kernel's limit of overflows a second
  *
  * Which event is meant is a `struct perf_kind`; names are tool/events' matter.
  */
@@ -75,6 +76,9 @@ uint64_t perf_signal_period_min(const struct perf_kind *kind);
 /** perf_is_clock - is it a software clock? Those are never re-armed: Linux 6.16 and 6.17 freeze. */
 bool perf_is_clock(const struct perf_kind *kind);
 
+/** perf_is_task_clock - of the software clocks, the one that counts the task's own time */
+bool perf_is_task_clock(const struct perf_kind *kind);
+
 /** perf_enable, perf_disable - start, stop counting and overflows. Return 0 or negative errno. */
 int perf_enable(int fd);
 int perf_disable(int fd);
@@ -91,6 +95,29 @@ int perf_rearm(int fd);
 
 /** perf_count - the event's count so far, also after its thread died */
 int perf_count(int fd, uint64_t *ret_count);
+
+/* What an event counted, and for how long it was on a CPU and in a counter. */
+struct perf_reading {
+	uint64_t count, running_ns;
+};
+
+/** perf_reading - of an event of PERF_BY_SIGTRAP or perf_open_counting(). 0 or negative errno */
+int perf_reading(int fd, struct perf_reading *ret_reading);
+
+/** perf_max_sample_rate - kernel.perf_event_max_sample_rate; 0: not known */
+uint64_t perf_max_sample_rate(void);
+
+/**
+ * perf_may_throttle - could the kernel stop an event of PERF_BY_SIGTRAP for its rate?
+ * @rate: perf_max_sample_rate(). Where it cannot be that the event overflows so often: false.
+ */
+bool perf_may_throttle(const struct perf_kind *kind, uint64_t period, uint64_t rate);
+
+/**
+ * perf_open_counting - a disabled event that counts what @sampling samples, and is never throttled
+ * Inherited as that one is, removed on exec. Returns 0 or a negative errno.
+ */
+int perf_open_counting(const struct perf_sampling *sampling, pid_t tid, int *ret_fd);
 
 /**
  * perf_explain - one sentence on why perf_open_sampling() failed, with what changes it

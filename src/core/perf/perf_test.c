@@ -271,6 +271,72 @@ static void test_open__of_a_thread_that_is_not_there_is_no_such_thread(void **st
 	assert_int_equal(fd, -7);
 }
 
+static void test_throttle__is_for_what_could_overflow_so_often(void **state)
+{
+	static const struct {
+		struct perf_kind kind;
+		uint64_t period, rate;
+		bool may;
+	} cases[] = {
+		{{.type = PERF_TYPE_HARDWARE}, 2000003, 100000, false},
+		{{.type = PERF_TYPE_HARDWARE}, 2000003, 20000, true}, /* as a kernel lowers it */
+		{{.type = PERF_TYPE_HARDWARE}, 20011, 100000, true},
+		{{.type = PERF_TYPE_RAW}, 20011, 100000, true},
+		{{.type = PERF_TYPE_HARDWARE}, 20011, 0, false}, /* the limit is not known */
+		{{.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK},
+		 1000000,
+		 100000,
+		 false},
+		{{.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK},
+		 1000000,
+		 1000,
+		 true},
+		{{.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS}, 1, 1, false},
+		{{.type = PERF_TYPE_TRACEPOINT}, 1, 1, false},
+		{{.type = PERF_TYPE_BREAKPOINT}, 1, 1, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(perf_may_throttle(&cases[i].kind, cases[i].period, cases[i].rate),
+				 cases[i].may);
+}
+
+/* Beside an event that samples: SIGTRAP stays blocked, the same is counted. */
+static void test_open_counting__counts_what_is_sampled(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = 64 * page;
+	struct perf_sampling sampling = {
+		.kind = faults, .period = 1u << 30, .first_period = 1u << 30};
+	struct perf_reading sampled, counted;
+	volatile char *pages;
+	int fd, other, code;
+
+	(void)state;
+	code = perf_open_sampling(&sampling, 0, &fd);
+	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
+		skip();
+	assert_int_equal(code, 0);
+	assert_int_equal(perf_open_counting(&sampling, 0, &other), 0);
+	pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	madvise((void *)pages, length, MADV_NOHUGEPAGE);
+	assert_int_equal(perf_enable(fd), 0);
+	assert_int_equal(perf_enable(other), 0);
+	for (size_t at = 0; at < length; at += page)
+		pages[at] = 1;
+	assert_int_equal(perf_disable(fd), 0);
+	assert_int_equal(perf_disable(other), 0);
+	assert_int_equal(perf_reading(fd, &sampled), 0);
+	assert_int_equal(perf_reading(other, &counted), 0);
+	assert_in_range(counted.count, 64, 64 + 32);
+	assert_in_range(sampled.count, 64, 64 + 32);
+	assert_true(sampled.running_ns > 0 && counted.running_ns > 0);
+	munmap((void *)pages, length);
+	close(other);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +352,8 @@ int main(void)
 		cmocka_unit_test(test_probe__sigtrap_agrees_with_opening),
 		cmocka_unit_test(test_probe__a_child_may_take_what_it_may_take),
 		cmocka_unit_test(test_tick__is_one_of_the_kernel),
+		cmocka_unit_test(test_throttle__is_for_what_could_overflow_so_often),
+		cmocka_unit_test(test_open_counting__counts_what_is_sampled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

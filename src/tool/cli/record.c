@@ -25,6 +25,7 @@ struct record_options {
 	struct option_list events;
 	const char *directory;
 	const char *trigger;
+	const char *jitter;
 	uint64_t period;
 	uint64_t frequency;
 	uint64_t seed;
@@ -146,6 +147,8 @@ static int choose(struct record_options *options, struct event_choices *ret_choi
 		code = event_parse("cpu-time", &wish, &err);
 	if (!code && options->trigger)
 		code = event_trigger_parse(options->trigger, &wish.common, &err);
+	if (!code && options->jitter)
+		code = event_jitter_parse(options->jitter, &wish.common, &err);
 	if (!code)
 		code = event_choose_all(&wish, &machine, ret_choices, &err);
 	if (!code)
@@ -200,6 +203,25 @@ static struct record_request request_of(const struct record_options *options,
 	};
 }
 
+static int choose_and_run(struct record_options *options, char **words,
+			  struct common_options *common)
+{
+	struct errbuf said = {0};
+	struct event_choices choices;
+	struct record_request request;
+	int status = choose(options, &choices);
+
+	if (status >= 0)
+		return status;
+	announcement(options, &choices, &said);
+	request = request_of(options, &choices);
+	request.command = words;
+	request.tell = tell;
+	request.user = common;
+	request.announcement = said.text[0] ? said.text : NULL;
+	return run(&request, common);
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct record_options options = {.directory = RECORDING_DIRECTORY,
@@ -221,7 +243,12 @@ int cmd_record(int argc, char **argv)
 		 "one perf event for all threads: nothing is opened per thread, short ones are "
 		 "sampled too rarely",
 		 &options.inherit},
-		{0, "seed", OPTION_NUMBER, "N", "draw the first periods of threads from N again",
+		{0, "jitter", OPTION_ONCE, "yes|no",
+		 "draw each period at random around its mean, where the trigger permits "
+		 "(perf-async; default: where no -c was given)",
+		 &options.jitter},
+		{0, "seed", OPTION_NUMBER, "N",
+		 "draw the first periods of threads, and jittered ones, from N again",
 		 &options.seed},
 		{'o', "output", OPTION_STRING, "DIR",
 		 "the recording's directory (default: " RECORDING_DIRECTORY ")",
@@ -248,9 +275,6 @@ int cmd_record(int argc, char **argv)
 					     .options = table,
 					     .stop_at_operand = true};
 	struct common_options common = {0};
-	struct errbuf said = {0};
-	struct event_choices choices;
-	struct record_request request;
 	int operands, status;
 
 	status = options_parse(&command, argc, argv, &common, &operands);
@@ -259,14 +283,5 @@ int cmd_record(int argc, char **argv)
 	status = check_usage(&options, operands, argc);
 	if (status >= 0)
 		return status;
-	status = choose(&options, &choices);
-	if (status >= 0)
-		return status;
-	announcement(&options, &choices, &said);
-	request = request_of(&options, &choices);
-	request.command = argv + operands;
-	request.tell = tell;
-	request.user = &common;
-	request.announcement = said.text[0] ? said.text : NULL;
-	return run(&request, &common);
+	return choose_and_run(&options, argv + operands, &common);
 }

@@ -277,6 +277,18 @@ static int check_duplicate(const struct choosing *choosing)
 		    : 0;
 }
 
+/* Half a period to both sides, but none is shorter than the shortest that serves. */
+static uint64_t jitter_of(const struct event_request *request, const struct perf_kind *kind,
+			  uint64_t period)
+{
+	uint64_t room = period - perf_signal_period_min(kind);
+
+	if (request->jitter == EVENT_JITTER_NO ||
+	    (request->jitter == EVENT_JITTER_AUTO && request->period))
+		return 0;
+	return room < period / 2 ? room : period / 2;
+}
+
 /* By an asynchronous signal, and nothing else. Only in user mode, where it breaks off no call. */
 static int try_async(const struct choosing *choosing)
 {
@@ -301,6 +313,7 @@ static int try_async(const struct choosing *choosing)
 			 choice->name, (unsigned long long)choice->period);
 	}
 	choice->trigger = TRIGGER_PERF_ASYNC;
+	choice->jitter = jitter_of(choosing->request, &kind, choice->period);
 	choice->user_only = !choice->perf.exclude_kernel;
 	choice->perf = kind;
 	if (choice->user_only)
@@ -502,7 +515,13 @@ int event_choose(const struct event_request *request, struct event_machine *mach
 	int code =
 		request->name ? choose_named(&choosing, request->name) : choose_default(&choosing);
 
-	if (!code)
-		*ret_choice = choice;
-	return code;
+	if (code)
+		return code;
+	if (request->jitter == EVENT_JITTER_YES && !choice.jitter)
+		add_note(&choice,
+			 "%s has one period: only perf-async draws periods, and none that is "
+			 "shorter than what it serves",
+			 choice.name);
+	*ret_choice = choice;
+	return 0;
 }

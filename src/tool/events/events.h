@@ -46,6 +46,13 @@ struct event_spec {
 	uint64_t period, frequency;
 };
 
+/* Are periods drawn at random around the one that was asked for? */
+enum event_jitter {
+	EVENT_JITTER_AUTO = 0, /* where the trigger permits and no period was asked for */
+	EVENT_JITTER_NO,
+	EVENT_JITTER_YES, /* where the trigger permits; else a note */
+};
+
 /* What the user asked for; 0 or NULL: not said. */
 struct event_request {
 	const char *name;
@@ -54,6 +61,7 @@ struct event_request {
 	enum trigger trigger; /* --trigger: that one or none; 0: the ladder chooses */
 	bool clock;	      /* --trigger=cpu-clock: a software clock, by TRIGGER_PERF_SIGTRAP */
 	bool inherit;	      /* --inherit: one event for all threads */
+	enum event_jitter jitter;
 };
 
 /* The events of one recording, as they were asked for. */
@@ -77,6 +85,7 @@ struct event_choice {
 	const char *unit; /* "ns" or "events" */
 	enum trigger trigger;
 	uint64_t period;
+	uint64_t jitter;       /* a period is drawn, at most so far from `period`; 0: fixed */
 	uint64_t min_gap_ns;   /* ticks sooner after one another are counted as lost */
 	struct perf_kind perf; /* TRIGGER_PERF_SIGTRAP, TRIGGER_PERF_ASYNC */
 	bool inherited;	       /* opened once, for all threads: struct memory_event */
@@ -163,6 +172,9 @@ const char *event_trigger_name(enum trigger trigger);
 
 /** event_trigger_parse - what --trigger takes, into @request. 0, or -EINVAL with a sentence */
 int event_trigger_parse(const char *text, struct event_request *request, struct errbuf *err);
+
+/** event_jitter_parse - what --jitter takes, into @request. 0, or -EINVAL with a sentence */
+int event_jitter_parse(const char *text, struct event_request *request, struct errbuf *err);
 
 /* One row of `pathprof list`. */
 struct event_row {

@@ -242,6 +242,39 @@ static void test_ladder__from_the_highest_rung_down(void **state)
 	assert_non_null(strstr(err.text, "ulimit -i"));
 }
 
+static void choose_jittered(const char *name, uint64_t period, enum event_jitter jitter)
+{
+	struct event_request request = {
+		.name = name, .period = period, .trigger = TRIGGER_PERF_ASYNC, .jitter = jitter};
+
+	assert_int_equal(choose_request(request), 0);
+}
+
+static void test_jitter__is_half_a_period_where_nobody_asked_for_one(void **state)
+{
+	(void)state;
+	choose_jittered("cycles", 0, EVENT_JITTER_AUTO);
+	assert_int_equal(choice.jitter, 1000001);
+	choose_jittered("cycles", 0, EVENT_JITTER_NO);
+	assert_int_equal(choice.jitter, 0);
+	choose_jittered("cycles", 100000, EVENT_JITTER_AUTO);
+	assert_int_equal(choice.jitter, 0); /* -c is taken at its word */
+	choose_jittered("cycles", 100000, EVENT_JITTER_YES);
+	assert_int_equal(choice.jitter, 50000);
+	assert_false(noted("one period"));
+	/* The shortest period is that at which the handler does not overflow. */
+	choose_jittered("cycles", 30000, EVENT_JITTER_YES);
+	assert_int_equal(choice.jitter, 10000);
+	choose_jittered("cycles", 5000, EVENT_JITTER_YES);
+	assert_int_equal(choice.period, 20000);
+	assert_int_equal(choice.jitter, 0);
+	assert_true(noted("one period"));
+	choose_jittered("page-faults", 1, EVENT_JITTER_YES);
+	assert_int_equal(choice.jitter, 0);
+	assert_int_equal(choose("cycles", 0, 0), 0); /* by SIGTRAP */
+	assert_int_equal(choice.jitter, 0);
+}
+
 static void test_ladder__a_rate_in_time_is_served_by_a_clock(void **state)
 {
 	(void)state;
@@ -555,6 +588,8 @@ int main(void)
 		cmocka_unit_test_setup(test_choose__kernel_time_that_is_refused_is_a_headline,
 				       world_reset),
 		cmocka_unit_test_setup(test_ladder__from_the_highest_rung_down, world_reset),
+		cmocka_unit_test_setup(test_jitter__is_half_a_period_where_nobody_asked_for_one,
+				       world_reset),
 		cmocka_unit_test_setup(test_ladder__a_rate_in_time_is_served_by_a_clock,
 				       world_reset),
 		cmocka_unit_test_setup(test_ladder__a_kernel_that_kills_is_not_asked_for_sigtrap,

@@ -2,11 +2,12 @@
 /*
  * How often: defaults, frequencies, primes.
  *
- * A perf event that signals the thread itself keeps one period, since nothing in the target may
- * change it, so it is a prime: sampling then does not fall into step with a loop. Each thread's
- * first period is drawn at random (the recorder's matter). A CPU timer's is not made a prime: it
- * expires on the scheduler's tick, which is no more in step for it. A frequency becomes a fixed
- * period: in the kernel's frequency mode the handler could not know what a sample stands for.
+ * A perf event by SIGTRAP keeps one period, since nothing in the target may change it, so it is a
+ * prime: sampling then does not fall into step with a loop. One by an asynchronous signal is
+ * re-armed by its thread, which may draw each period (choose.c). Each thread's first period is
+ * drawn at random (the recorder's matter). A CPU timer's is not made a prime: it expires on the
+ * scheduler's tick, which is no more in step for it. A frequency becomes a fixed period: in the
+ * kernel's frequency mode the handler could not know what a sample stands for.
  */
 #include "tool/events/events.h"
 

@@ -44,6 +44,17 @@ int event_trigger_parse(const char *text, struct event_request *request, struct 
 			  text);
 }
 
+int event_jitter_parse(const char *text, struct event_request *request, struct errbuf *err)
+{
+	if (!strcmp(text, "yes"))
+		request->jitter = EVENT_JITTER_YES;
+	else if (!strcmp(text, "no"))
+		request->jitter = EVENT_JITTER_NO;
+	else
+		return errbuf_set(err, -EINVAL, "--jitter takes yes or no, not '%s'", text);
+	return 0;
+}
+
 static bool is_timed(const char *name)
 {
 	struct perf_kind kind;

@@ -41,7 +41,7 @@
 #include "tool/reader/switches.h"
 #include "tool/reader/wait_kind.h"
 
-#define WALL_SHARE     0.005 /* of a CPU, at most, for glances */
+#define WALL_SHARE     0.007 /* of a CPU, at most, for glances */
 #define JITTER	       0.25  /* of a period, to both sides */
 #define CHANCE_LEAST   0.002
 #define SMOOTHING      0.1     /* of costs and chances, for each glance */
@@ -77,6 +77,7 @@ struct wall {
 	double interval_ns;	 /* between glances, as they come */
 	double chance;		 /* of a look at a glance */
 	double take_ns, look_ns; /* CPU time of a glance without looks, of one look */
+	double looks;		 /* of a glance */
 	uint64_t cpu_ns;	 /* the thread's CPU clock at the end of the last glance */
 	uint64_t random;
 	uint64_t refusals, refused_in_row;
@@ -372,13 +373,12 @@ static size_t look_around(struct wall *wall)
 	return looks;
 }
 
-/* When the next glance is due, which is after @least_ns at the earliest. */
-static uint64_t next_glance(struct wall *wall, double least_ns)
+/* When the next glance is due: in a period, or what glances need that cost so much. */
+static uint64_t next_glance(struct wall *wall, double cost_ns)
 {
-	double interval = (double)wall->order.period_ns * (1 + JITTER * (2 * draw(wall) - 1));
+	double interval = fmax((double)wall->order.period_ns, cost_ns / WALL_SHARE);
 
-	if (interval < least_ns)
-		interval = least_ns;
+	interval *= 1 + JITTER * (2 * draw(wall) - 1);
 	wall->due_ns = clock_ns(CLOCK_MONOTONIC) + (uint64_t)interval;
 	return wall->due_ns;
 }
@@ -442,7 +442,7 @@ static uint64_t poll_glance(struct wall *wall)
 	forget_ended(wall);
 	wall->glanced_ns = now;
 	smooth(&wall->take_ns, (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu));
-	return next_glance(wall, wall->take_ns / WALL_SHARE);
+	return next_glance(wall, wall->take_ns);
 }
 
 /* Costs are taken from the end of the last glance on: waking and waiting are of them. */
@@ -469,8 +469,10 @@ uint64_t wall_glance(struct wall *wall)
 	wall->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (looks)
 		smooth(&wall->look_ns, (double)(wall->cpu_ns - cpu) / (double)looks);
-	/* Half of the share is for coming by; many threads, rarer glances. */
-	return next_glance(wall, 2 * wall->take_ns / WALL_SHARE);
+	smooth(&wall->looks, (double)looks);
+	/* At most half of the share is for coming by; many threads, rarer glances. Not by what was
+	 * looked at just now: how soon a wait meets a glance must not depend on the one before. */
+	return next_glance(wall, wall->take_ns + fmax(wall->take_ns, wall->look_ns * wall->looks));
 }
 
 /* ---- life ---- */

@@ -29,24 +29,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/draw.h"
 #include "core/memory/perf_cookie.h"
 #include "core/perf/perf.h"
 
 #define SIGNAL_ASYNC	   33 /* agent/sources/signal_33.c */
 #define FIRST_PERIOD_SHARE 32 /* threads of less than this part of a period miss some samples */
 
-/* xorshift64: first periods need to be spread, not secret. */
-static uint64_t draw(struct recorder *recorder, uint64_t below)
-{
-	recorder->random ^= recorder->random << 13;
-	recorder->random ^= recorder->random >> 7;
-	recorder->random ^= recorder->random << 17;
-	return recorder->random % below;
-}
-
 static uint64_t first_period(struct recorder *recorder, const struct event_choice *event)
 {
-	uint64_t first = 1 + draw(recorder, event->period);
+	uint64_t first = 1 + draw_below(&recorder->random, event->period);
 	uint64_t floor = event->period / FIRST_PERIOD_SHARE;
 
 	if (perf_is_clock(&event->perf)) {

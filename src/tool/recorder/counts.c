@@ -110,6 +110,8 @@ void counts_settle_slot(struct recorder *recorder, struct slot *slot)
 		recorder->totals.event_count[e] += count - set->begin[e];
 		due = overflows(recorder, set, e, count) -
 		      overflows(recorder, set, e, set->begin[e]);
+		if (event->jitter)
+			continue; /* it overflows when the thread has re-armed it: none is missed */
 		/* The event counts on until the kernel has the thread exit, after its slot ended:
 		 * what one overflow can hold may have happened there. */
 		if (!perf_is_clock(&event->perf) && due > came(slot, e) + 1)
@@ -131,6 +133,8 @@ static void settle_shared(struct recorder *recorder, uint32_t e, uint64_t count)
 		due = shared->seen[e] + shared->nr_threads;
 	}
 	rest = due > shared->seen[e] ? due - shared->seen[e] : 0;
+	if (recorder->totals.lost[LOSS_KERNEL_THROTTLED])
+		return; /* that is why */
 	if (shared->nr_threads > 1 && rest * event->period > counted / SHARE_WORTH_NOTE)
 		note(recorder,
 		     "%s: %llu %% of what was counted is in no sample: one event serves all "

@@ -213,6 +213,7 @@ static void finish_slot(struct recorder *recorder, struct slot *slot, int undefi
 		slot->packet = 0;
 		give_back(recorder, packet_index(&recorder->memory, packet));
 	}
+	throttle_settle_slot(recorder, slot);
 	arming_release(recorder, slot);
 	threads_ended(recorder, slot);
 	slot_free(&recorder->memory, slot);
@@ -313,6 +314,7 @@ void drain_end_image(struct recorder *recorder, uint64_t end_ns)
 			slot->end_ns = end_ns;
 		finish_slot(recorder, slot, undefined);
 	}
+	throttle_settle_shared(recorder);
 	arming_end_image(recorder);
 }
 

@@ -140,12 +140,16 @@ static json_t *events(const struct recorder *recorder)
 	for (size_t i = 0; i < recorder->request->nr_events; i++) {
 		const struct event_choice *event = &recorder->request->events[i];
 
-		json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:I, s:s, s:b}", "name",
-						      text(event->name), "unit", event->unit,
-						      "period", (json_int_t)event->period, "count",
-						      (json_int_t)count_of(recorder, i), "trigger",
-						      event_trigger_name(event->trigger),
-						      "user_only", event->user_only));
+		json_t *object = json_pack(
+			"{s:o, s:s, s:I, s:I, s:s, s:b}", "name", text(event->name), "unit",
+			event->unit, "period", (json_int_t)event->period, "count",
+			(json_int_t)count_of(recorder, i), "trigger",
+			event_trigger_name(event->trigger), "user_only", event->user_only);
+
+		if (event->jitter)
+			json_object_set_new(object, "jitter",
+					    json_integer((json_int_t)event->jitter));
+		json_array_append_new(list, object);
 	}
 	return list;
 }

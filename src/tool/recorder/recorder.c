@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/draw.h"
+
 #define PREFAULT_PAGES 2 /* of each region: the start-up touches no more */
 
 _Static_assert(RECORD_MEMORY_MIN == MEMORY_BYTES_MIN, "told to users");
@@ -85,18 +87,6 @@ static void put_hex(char *to, size_t room, const uint8_t *bytes, size_t number)
 		snprintf(to + 2 * i, room - 2 * i, "%02x", bytes[i]);
 }
 
-/* Seeds that differ a little make states that differ much (splitmix64); never 0, where xorshift
- * stays. */
-static uint64_t spread(uint64_t seed)
-{
-	uint64_t state = seed + 0x9e3779b97f4a7c15;
-
-	state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
-	state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
-	state ^= state >> 31;
-	return state ? state : 1;
-}
-
 static int draw_identity(struct recorder *recorder, struct errbuf *err)
 {
 	uint8_t bytes[16 + 16 + 8 + 8];
@@ -114,7 +104,7 @@ static int draw_identity(struct recorder *recorder, struct errbuf *err)
 	recorder->seed &= RECORD_SEED_MAX;
 	if (recorder->request->seed_is_given)
 		recorder->seed = recorder->request->seed;
-	recorder->random = spread(recorder->seed);
+	recorder->random = draw_seed(recorder->seed, 0);
 	return 0;
 }
 
@@ -144,6 +134,7 @@ static void fill_header(struct recorder *recorder)
 	header->nr_events = (uint32_t)request->nr_events;
 	header->tick_ns = recorder->tick_ns;
 	header->only_locked = request->only_locked;
+	header->seed = recorder->seed;
 	for (size_t i = 0; i < request->nr_events; i++) {
 		const struct event_choice *event = &request->events[i];
 
@@ -152,7 +143,9 @@ static void fill_header(struct recorder *recorder)
 		header->events[i].inherited = event->inherited;
 		snprintf(header->events[i].name, sizeof(header->events[i].name), "%s", event->name);
 		header->events[i].min_gap_ns = event->min_gap_ns;
+		header->events[i].jitter = event->jitter;
 	}
+	throttle_init(recorder);
 	note_events(recorder);
 	atomic_store(&header->recording, request->delay_ns ? 0 : 1);
 }
@@ -231,6 +224,7 @@ void note_what_is_missing(struct recorder *recorder)
 {
 	const char *name = recorder->request->command[0];
 
+	throttle_note(recorder);
 	if (!recorder->agent_came)
 		note(recorder,
 		     "'%s' did not load the agent, nothing of it was recorded: it is linked "
@@ -244,6 +238,25 @@ void note_what_is_missing(struct recorder *recorder)
 	else if (!recorder->nr_interpreters)
 		note(recorder, "'%s' is no Python interpreter: samples have no Python frames",
 		     name);
+}
+
+/* What one event for each thread costs it, beside what handlers do. */
+static void note_arming(struct recorder *recorder)
+{
+	const struct memory_arming *arming = &recorder->memory.header->arming;
+	char each[EVENT_TIME_BYTES], longest[EVENT_TIME_BYTES], before[EVENT_TIME_BYTES];
+	uint64_t threads = atomic_load(&arming->threads);
+
+	if (!threads)
+		return;
+	event_time_text(atomic_load(&arming->waited_ns) / threads, each);
+	event_time_text(atomic_load(&arming->longest_ns), longest);
+	event_time_text(atomic_load(&arming->uncovered_ns), before);
+	note(recorder,
+	     "%llu thread%s waited %s%s for the recorder to open %s perf events, %s at most; %s of "
+	     "CPU time went by before that, in no sample",
+	     (unsigned long long)threads, threads == 1 ? "" : "s", each,
+	     threads == 1 ? "" : " each", threads == 1 ? "its" : "their", longest, before);
 }
 
 /* The program is a zombie. Returns whether all was written. */
@@ -260,6 +273,7 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	window_settle(recorder);
 	meet_late_interpreter(recorder);
 	note_what_is_missing(recorder);
+	note_arming(recorder);
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
 	waits_flush(recorder);

@@ -11,6 +11,8 @@
  * meet.c         the sockets on which agents say hello
  * service.c      the thread that serves the memory
  * arming.c       perf events for threads
+ * counts.c       final counts of perf events against the overflows that came
+ * throttle.c     what events missed while the kernel had stopped them
  * drain.c        packets to stream files, also before they are full
  * parts.c        the events of a packet that is written in parts
  * definitions.c  codes, nodes, threads, processes to ust/definitions

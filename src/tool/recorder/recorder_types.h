@@ -66,6 +66,17 @@ struct packet_written {
 	uint32_t due;	    /* committed bytes when a flush came by */
 };
 
+/* Beside the events of a set: what shows whether the kernel stopped them for their rate. */
+struct throttle {
+	bool watches;		     /* the rest is valid */
+	bool stopped;		     /* as the events are, around an exec */
+	int fds[EVENTS_MAX];	     /* the same events, counted alone; -1: none */
+	uint64_t ran_ns[EVENTS_MAX]; /* of the event, when its other was started */
+	int64_t begin[EVENTS_MAX];   /* what was missed before the window, in events */
+	int64_t end[EVENTS_MAX];     /* and at its end, ... */
+	uint32_t end_known;	     /* ... where bit e is set */
+};
+
 /* Perf events that were opened together: a thread's, or those that all threads inherit. */
 struct event_set {
 	bool armed;
@@ -74,6 +85,7 @@ struct event_set {
 	uint64_t each[EVENTS_MAX], from[EVENTS_MAX], due_before[EVENTS_MAX];
 	/* Counts at the edges of the window; 0 where it was armed behind that edge. */
 	uint64_t begin[EVENTS_MAX], end[EVENTS_MAX];
+	struct throttle throttle;
 };
 
 /* The recorder's own side of a slot. */
@@ -190,6 +202,8 @@ struct recorder {
 	uint64_t seed;		   /* which it began with */
 	uint64_t clock_start_ns;   /* what a software clock counts before its thread goes on */
 	struct shared_events shared;
+	uint64_t sample_rate; /* kernel.perf_event_max_sample_rate at the start */
+	uint32_t throttled;   /* bit e: the kernel could stop that event for its rate */
 	struct window window;
 	struct waits *waits; /* NULL: no --wall */
 	bool agent_came;
@@ -253,6 +267,15 @@ void counts_period_set(const struct recorder *recorder, uint32_t event, uint64_t
 		       struct event_set *set);
 void counts_settle_slot(struct recorder *recorder, struct slot *slot);
 void counts_settle_shared(struct recorder *recorder);
+
+/* throttle.c: with the lock held, but throttle_init() */
+void throttle_init(struct recorder *recorder);
+void throttle_serve(struct recorder *recorder);				 /* after arming_serve() */
+void throttle_settle_slot(struct recorder *recorder, struct slot *slot); /* before its release */
+void throttle_settle_shared(struct recorder *recorder); /* before arming_end_image() */
+void throttle_window(struct recorder *recorder, bool end);
+void throttle_count_living(struct recorder *recorder);
+void throttle_note(struct recorder *recorder);
 
 /* drain.c: with the lock held */
 uint32_t drain_slots_in_use(struct recorder *recorder);

@@ -32,6 +32,7 @@ static void *serve(void *argument)
 		atomic_store_explicit(&header->heartbeat_ns, now, memory_order_relaxed);
 		pthread_mutex_lock(&recorder->lock);
 		arming_serve(recorder);
+		throttle_serve(recorder);
 		if (now - recorder->flushed_ns >= FLUSH_NS) {
 			recorder->flushed_ns = now;
 			drain_flush(recorder);

@@ -22,6 +22,8 @@ static void put_period(FILE *out, const struct event_choice *event)
 		fprintf(out, "one sample in %llu", (unsigned long long)event->period);
 	else
 		fprintf(out, "every %s", event_time_text(event->period, text));
+	if (event->jitter)
+		fprintf(out, " on average");
 }
 
 static const char *plural(uint64_t number)

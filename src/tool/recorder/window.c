@@ -19,6 +19,7 @@ void window_begin(struct recorder *recorder)
 	atomic_store(&recorder->memory.header->recording, 1);
 	recorder->window.begin_cpu_ns = threads_process_cpu_ns(recorder);
 	arming_window_begins(recorder);
+	throttle_window(recorder, false);
 	waits_window(recorder);
 	recorder->window.begun = true;
 	pthread_mutex_unlock(&recorder->lock);
@@ -53,6 +54,7 @@ static void publish_manifest(struct recorder *recorder)
 
 	threads_count_living(recorder);
 	arming_count_living(recorder);
+	throttle_count_living(recorder);
 	window_settle(recorder);
 	recorder->end_ns = recorder->window.end_ns;
 	note_what_is_missing(recorder);
@@ -68,6 +70,7 @@ void window_end(struct recorder *recorder)
 {
 	pthread_mutex_lock(&recorder->lock);
 	arming_window_ends(recorder);
+	throttle_window(recorder, true);
 	recorder->window.end_cpu_ns = threads_process_cpu_ns(recorder);
 	recorder->window.end_ns = now_ns();
 	recorder->window.ended = true;

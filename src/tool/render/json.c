@@ -63,6 +63,7 @@ static void write_events(struct json_stream *json, const struct trace *trace,
 		json_bool(json, "count_is_exact", event->count != 0);
 		json_text(json, "trigger", event->trigger);
 		json_bool(json, "user_only", event->user_only);
+		json_number(json, "jitter", event->jitter);
 		json_end(json, '}');
 	}
 	json_end(json, ']');

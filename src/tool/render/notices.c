@@ -131,7 +131,7 @@ static void say_loss(struct list *list, const struct trace *trace, const struct 
 
 static void say_losses(struct list *list, const struct trace *trace)
 {
-	uint64_t lost = lost_total(trace), all = lost + trace->nr_samples;
+	uint64_t lost = lost_total(trace), all = lost + trace->nr_samples - trace->nr_waits;
 
 	if (lost > 0)
 		say(list, "%s of %s %s (%s) left no sample.", quantity_exact(lost).text,

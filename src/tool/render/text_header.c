@@ -90,17 +90,21 @@ static int write_event(const struct text *text, uint32_t index)
 	const struct trace_event *event = &text->trace->events[index];
 	struct total total = totals_of(&text->totals, index, PROFILE_ALL);
 	bool is_time = unit_is_time(event), has_trigger = event->trigger && *event->trigger;
-	char counted[64] = "";
+	char counted[64] = "", jitter[64] = "";
 
+	if (event->jitter)
+		snprintf(jitter, sizeof(jitter), " on average (+/- %s at random)",
+			 is_time ? quantity_period(event->jitter).text
+				 : quantity_exact(event->jitter).text);
 	if (event->count)
 		snprintf(counted, sizeof(counted), " of %s counted",
 			 is_time ? quantity_time(event->count).text
 				 : quantity_exact(event->count).text);
-	return field(text, index == 0 ? "Event" : "", "%s, a sample every %s%s%s: %s %s, ~%s%s",
+	return field(text, index == 0 ? "Event" : "", "%s, a sample every %s%s%s%s: %s %s, ~%s%s",
 		     event->name,
 		     is_time ? quantity_period(event->period).text
 			     : quantity_exact(event->period).text,
-		     has_trigger ? ", by " : "", has_trigger ? event->trigger : "",
+		     jitter, has_trigger ? ", by " : "", has_trigger ? event->trigger : "",
 		     quantity_exact(total.samples).text, total.samples == 1 ? "sample" : "samples",
 		     quantity_of(total.count, is_time).text, counted);
 }

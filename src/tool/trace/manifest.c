@@ -151,6 +151,7 @@ static int read_events(struct manifest *manifest, struct errbuf *err)
 			.name = text_of(manifest, object, "name"),
 			.unit = text_of(manifest, object, "unit"),
 			.period = number_of(object, "period"),
+			.jitter = number_of(object, "jitter"),
 			.count = number_of(object, "count"),
 			.trigger = text_of(manifest, object, "trigger"),
 			.user_only = json_is_true(json_object_get(object, "user_only")),

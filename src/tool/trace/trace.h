@@ -56,6 +56,7 @@ struct trace_event {
 	uint64_t count;	     /* exact final count of the event, all threads; 0: not known */
 	const char *trigger; /* "cpu-timer", "perf-sigtrap" */
 	bool user_only;	     /* the kernel's side was refused to the recorder */
+	uint64_t jitter;     /* a period was drawn, at most so far from `period`; 0: all the same */
 };
 
 struct trace_thread {

@@ -3,11 +3,11 @@
  * A recorder for tests of the agent: makes the memory, runs a program with the agent preloaded,
  * answers handshakes, arms perf events, and at the end prints as JSON what the memory holds.
  *
- *   agent-recorder [-r FILE] [-t TRIGGER] [-c PERIOD] [-p USER_PRELOAD] [-s SLOTS] [-x] [-q] [-m]
- *                  AGENT -- COMMAND...
- *     -r  where the JSON goes    -x  refuse everybody    -q  die at SIGUSR1    -m  cpu-time as well
- *     -t  cpu: cpu-time by a timer    perf: page-faults    clock: cpu-clock (period in ns)
- *         async: page-faults by signal    inherit: page-faults by one event for all threads
+ *   agent-recorder [-r FILE] [-t TRIGGER] [-c PERIOD] [-j JITTER] [-p USER_PRELOAD] [-s SLOTS] [-x]
+ * [-q] [-m] AGENT -- COMMAND... -r  where the JSON goes    -x  refuse everybody    -q  die at
+ * SIGUSR1    -m  cpu-time as well -t  cpu: cpu-time by a timer    perf: page-faults    clock:
+ * cpu-clock (period in ns) async: page-faults by signal    inherit: page-faults by one event for
+ * all threads
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ struct totals {
 };
 
 static const char *option_result = "/dev/stdout", *option_trigger = "cpu", *option_preload;
-static unsigned long option_period = 1000000, option_slots = 64;
+static unsigned long option_period = 1000000, option_slots = 64, option_jitter;
 static int option_refuse, option_both, option_orphan, option_clock, option_async, option_inherit;
 static struct memory memory;
 static int memory_fd, nr_hellos, event_fds[SLOTS_MAX];
@@ -81,7 +81,8 @@ static void make_memory(void)
 		*event = (struct memory_event){.period = option_period,
 					       .trigger = option_async ? TRIGGER_PERF_ASYNC
 								       : TRIGGER_PERF_SIGTRAP,
-					       .inherited = (uint32_t)option_inherit};
+					       .inherited = (uint32_t)option_inherit,
+					       .jitter = option_jitter};
 		strcpy(event++->name, option_clock ? "cpu-clock" : "page-faults");
 	}
 	if (option_both || strcmp(option_trigger, "cpu") == 0)
@@ -156,6 +157,7 @@ static int open_async(struct slot *slot)
 		sampling.first_period = sampling.period / 2;
 		atomic_store(&slot->first_period, 1);
 	}
+	slot->first[0] = sampling.first_period;
 	code = perf_open_sampling(&sampling, (pid_t)slot->tid, &slot->event_fds[0]);
 	if (code) {
 		errno = -code;
@@ -374,7 +376,7 @@ int main(int argc, char **argv)
 	uint32_t seen = 0;
 	pid_t pid;
 
-	while ((c = getopt(argc, argv, "+r:t:c:p:s:xqm")) != -1) {
+	while ((c = getopt(argc, argv, "+r:t:c:j:p:s:xqm")) != -1) {
 		switch (c) {
 		case 'r':
 			option_result = optarg;
@@ -384,6 +386,9 @@ int main(int argc, char **argv)
 			break;
 		case 'c':
 			option_period = strtoul(optarg, NULL, 0);
+			break;
+		case 'j':
+			option_jitter = strtoul(optarg, NULL, 0);
 			break;
 		case 'p':
 			option_preload = optarg;

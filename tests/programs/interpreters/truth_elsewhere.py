@@ -13,7 +13,7 @@ import threading
 import time
 
 from truth import HELD, LOOKS, TICK, case, look
-from walk_truth import stack
+from walk_truth import look_of, stack
 
 
 def down(depth, function):
@@ -101,7 +101,8 @@ def forked():
 
 
 class Waiter:
-    """A thread that waits in FUNCTION, looked at by its own signal handler while it does."""
+    """A thread that waits in ENTER, looked at by its own signal handler while it does. WAKE ends the
+    wait; without one the thread waits on until the process ends."""
 
     def __init__(self, enter, wake):
         self.enter, self.wake = enter, wake
@@ -111,32 +112,38 @@ class Waiter:
         self.ids.put((threading.get_ident(), threading.get_native_id()))
         down(2, self.enter)
 
-    def look(self, library):
-        thread = threading.Thread(target=self.body, daemon=True)
-        thread.start()
-        ident, tid = self.ids.get(timeout=60)
-        wait_until(lambda: state_of(tid) == "S" and self.enter.__name__ in names_of(ident))
+    def entered(self, ident):
+        frame = sys._current_frames().get(ident)
+        while frame and frame.f_code is not self.enter.__code__:
+            frame = frame.f_back
+        return frame is not None
+
+    def look_once(self, library, ident, tid):
+        """None where the thread was still on its way: it sleeps there as well, for the lock."""
+        wait_until(lambda: state_of(tid) == "S" and self.entered(ident))
         text = ctypes.create_string_buffer(1 << 16)
         before = stack(sys._current_frames()[ident])
         assert library.tick_thread(ctypes.c_ulong(ident), text, len(text)) == 0
-        assert stack(sys._current_frames()[ident]) == before
-        self.wake()
-        thread.join(60)
-        assert not thread.is_alive()
-        end, *lines = text.value.decode().splitlines()
-        walked = [line.split("\t") for line in lines]
-        LOOKS.append({"end": int(end.split("\t")[0]), "truth": before,
-                      "walked": [[f, n, int(line), e == "1"] for f, n, line, e in walked]})
+        if stack(sys._current_frames()[ident]) != before:
+            return None
+        return look_of(text.value.decode(), before, held=0)
+
+    def look(self, library):
+        thread = threading.Thread(target=self.body, daemon=True)
+        thread.start()
+        ids = self.ids.get(timeout=60)
+        looks = []
+        wait_until(lambda: looks.append(self.look_once(library, *ids)) or looks[-1])
+        LOOKS.append(looks[-1])
+        if self.wake:
+            self.wake()
+            thread.join(60)
+            assert not thread.is_alive()
 
 
 def state_of(tid):
     with open(f"/proc/self/task/{tid}/stat") as file:
         return file.read().rpartition(")")[2].split()[0]
-
-
-def names_of(ident):
-    frame = sys._current_frames().get(ident)
-    return [name.rpartition(".")[2] for _, name, _ in stack(frame)] if frame else []
 
 
 def wait_until(true):
@@ -156,7 +163,7 @@ def waiting():
     lock.acquire()
 
     def sleeps():
-        time.sleep(0.5)
+        time.sleep(10**6)
 
     def reads():
         os.read(ours.fileno(), 1)
@@ -169,7 +176,7 @@ def waiting():
 
     def is_told():
         event.wait(60)
-    for enter, wake in ((sleeps, lambda: None), (reads, lambda: theirs.send(b"x")),
+    for enter, wake in ((sleeps, None), (reads, lambda: theirs.send(b"x")),
                         (receives, lambda: theirs.send(b"x")), (locks, lock.release),
                         (is_told, event.set)):
         Waiter(enter, wake).look(library)
