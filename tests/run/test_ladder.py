@@ -125,8 +125,8 @@ def test_breakpoint__every_access_once(record, report, tmp_path, symbol, access,
         pytest.skip("SKIPPED: no breakpoints here")
     assert done.returncode == 0, done.stderr
     got = report(directory)
-    # Where the recorder has no turn at the first overflow, the last sample may be beyond the end.
-    assert samples - (period > 1) <= got["samples"] <= samples and got["lost"]["total"] == 0
+    # Where the recorder has no turn at the first overflow, samples may come early or late.
+    assert abs(got["samples"] - samples) <= (period > 1) and got["lost"]["total"] == 0
     assert got["events"][0]["name"] == name and got["events"][0]["count"] == samples * period
 
 

@@ -187,7 +187,9 @@ def test_refusal__of_reading_waits_leaves_their_lengths(record, report, number):
     assert done.returncode == 0, done.stderr
     got = report(directory)
     assert noticed(got, STACKS)
-    assert 0.55e9 < got["waits"]["waited_ns"] and got["waits"]["seen"] == 0
+    assert got["waits"]["waited_ns"] > 0.55e9
+    waited = report(directory, "--state=waiting")["functions"]
+    assert {row["kind"] for row in waited} <= {"marker"}  # before there was an interpreter, waits have none
 
 
 # ---- switch records ----
@@ -288,6 +290,7 @@ def test_refusal__too_many_files_leaves_threads_out_and_says_so(record, report, 
     assert noticed(got, "Not every thread is sampled: Cannot sample page-faults: " + SENTENCES[errno.EMFILE])
     assert done.stderr.count("Not every thread is sampled") == 1
     assert 20 < got["lost"]["late_arming"] < 60 and got["samples"] > 0
+    assert "disk" not in got["lost"]  # some descriptors are left for the recorder's files
 
 
 @pytest.fixture

@@ -128,6 +128,7 @@ def test_wall__waits_for_the_interpreter_lock_are_told_apart(record, report, pyt
     states = {row["state"]: row["count"] for row in document["states"]}
     # One of three has the lock; the two others wait for it, or for a CPU when they get it.
     assert 0.8e9 < states["gil-wait"] < 4.5e9
+    # Of a busy machine they have what they get, and the timer merges ticks of it.
     assert 0.4 * truth["cpu_ns"] < states["gil"] < 1.5 * truth["cpu_ns"]
     assert states.get("running", 0) < 0.1 * states["gil"]
     split = report(directory, "--split-state")

@@ -81,16 +81,20 @@ static bool has_first_period(const struct slot *slot, uint32_t event)
 	return atomic_load_explicit(&slot->first_period, memory_order_acquire) & 1u << event;
 }
 
-/* Is a whole period full with this overflow, or is it the first one? */
+/*
+ * Is a whole period full with this overflow, or is it the first one? Where it would be full between
+ * this overflow and the next, one of the two is taken by chance: always the later one, and threads
+ * that end before it would have less than their share.
+ */
 static bool first_period_is_due(struct slot *slot, uint32_t event)
 {
-	uint64_t period = agent.capture.memory.header->events[event].period;
+	int64_t period = (int64_t)agent.capture.memory.header->events[event].period;
 	uint32_t bit = 1u << event;
 
 	if (!(atomic_fetch_or_explicit(&slot->first_seen, bit, memory_order_relaxed) & bit))
 		return true;
-	slot->since_sample[event] += slot->first[event];
-	if (slot->since_sample[event] < period)
+	slot->since_sample[event] += (int64_t)slot->first[event];
+	if (slot->since_sample[event] + (int64_t)slot->early[event] < period)
 		return false;
 	slot->since_sample[event] -= period;
 	return true;

@@ -216,10 +216,11 @@ struct slot {
 	uint64_t last_ns;	       /* time of the last event of this stream; survives reuse */
 	/* The first period, while its bit is set; with jitter behind it the present one. */
 	uint64_t first[EVENTS_MAX];
-	uint64_t counted[EVENTS_MAX];	   /* jitter: the event's count at its last overflow */
-	uint64_t random;		   /* state of the draw of jittered periods */
-	uint64_t since_sample[EVENTS_MAX]; /* counted by first periods since the last sample */
-	uint64_t whole_again_ns;	   /* not to be asked for before */
+	uint64_t counted[EVENTS_MAX];	  /* jitter: the event's count at its last overflow */
+	uint64_t random;		  /* state of the draw of jittered periods */
+	int64_t since_sample[EVENTS_MAX]; /* counted by first periods since a sample was due */
+	uint64_t early[EVENTS_MAX]; /* so far before one is due it is taken: drawn below first */
+	uint64_t whole_again_ns;    /* not to be asked for before */
 	uint64_t last_tick_ns[EVENTS_MAX];
 	uint64_t
 		doubted_at[EVENTS_MAX]; /* TRIGGER_PERF_ASYNC: count when last armed on suspicion */

@@ -45,7 +45,8 @@ static void clear_slot(struct slot *slot)
 		atomic_store_explicit(&slot->weight[i], 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->refused[i], 0, memory_order_relaxed);
 		slot->last_tick_ns[i] = slot->doubted_at[i] = 0;
-		slot->first[i] = slot->since_sample[i] = slot->counted[i] = 0;
+		slot->first[i] = slot->early[i] = slot->counted[i] = 0;
+		slot->since_sample[i] = 0;
 		slot->event_fds[i] = slot->own_fds[i] = -1;
 	}
 	atomic_store_explicit(&slot->overrun, 0, memory_order_relaxed);

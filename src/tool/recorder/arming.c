@@ -34,6 +34,7 @@
 #include "core/perf/perf.h"
 
 #define SIGNAL_ASYNC	   33 /* agent/sources/signal_33.c */
+#define FILES_KEPT	   16 /* descriptors that events leave to streams and definitions */
 #define FIRST_PERIOD_SHARE 32 /* threads of less than this part of a period miss some samples */
 
 static uint64_t first_period(struct recorder *recorder, const struct event_choice *event)
@@ -81,12 +82,19 @@ static int open_event(struct recorder *recorder, struct slot *slot, uint32_t e,
 		.sig_data = event->inherited ? perf_cookie_inherited(e)
 					     : perf_cookie(index, e, slot->generation),
 		.signo = SIGNAL_ASYNC};
+	int code;
 
 	counts_start(e, sampling.first_period, set);
 	slot->first[e] = sampling.first_period;
+	slot->early[e] = draw_below(&recorder->random, sampling.first_period);
 	if (sampling.first_period != event->period)
 		atomic_fetch_or_explicit(&slot->first_period, 1u << e, memory_order_relaxed);
-	return perf_open_sampling(&sampling, (pid_t)slot->tid, &set->fds[e]);
+	code = perf_open_sampling(&sampling, (pid_t)slot->tid, &set->fds[e]);
+	if (code || (uint64_t)set->fds[e] + FILES_KEPT < recorder->files_max)
+		return code;
+	close(set->fds[e]);
+	set->fds[e] = -1;
+	return -EMFILE;
 }
 
 static void close_events(struct event_set *set)
@@ -115,8 +123,10 @@ static void offer(const struct recorder *recorder, struct slot *slot, uint32_t e
 }
 
 /* The thread's own events into @own, inherited ones with the main thread's into recorder->shared.
+ * On failure *@ret_refused is the event that could not be opened.
  */
-static int open_events(struct recorder *recorder, struct slot *slot, struct event_set *own)
+static int open_events(struct recorder *recorder, struct slot *slot, struct event_set *own,
+		       const struct event_choice **ret_refused)
 {
 	const struct record_request *request = recorder->request;
 	struct event_set *shared = &recorder->shared.set;
@@ -137,6 +147,7 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct even
 		    (event->inherited && !leader))
 			continue;
 		code = open_event(recorder, slot, e, set);
+		*ret_refused = event;
 		if (!code && is_async(event))
 			offer(recorder, slot, e, set->fds[e]);
 	}
@@ -151,7 +162,8 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct even
 static void arm(struct recorder *recorder, struct slot *slot, struct event_set *set)
 {
 	struct errbuf err = {0};
-	int code = open_events(recorder, slot, set);
+	const struct event_choice *refused = NULL;
+	int code = open_events(recorder, slot, set, &refused);
 
 	if (!code) {
 		answer(slot, ARM_ARMED);
@@ -161,7 +173,7 @@ static void arm(struct recorder *recorder, struct slot *slot, struct event_set *
 	answer(slot, ARM_REFUSED);
 	if (code == -ESRCH || recorder->totals.arm_refused++)
 		return; /* it ended meanwhile; or the user has been told */
-	perf_explain(code, recorder->request->events[0].name, &err);
+	perf_explain(code, refused->name, &err);
 	note(recorder, "Not every thread is sampled: %s", err.text);
 }
 
@@ -170,14 +182,16 @@ static void set_rest_of_period(struct recorder *recorder, struct slot *slot, uin
 			       struct event_set *set)
 {
 	uint64_t period = recorder->request->events[e].period;
+	int64_t since = slot->since_sample[e];
 	uint64_t rest = period;
 
-	if (slot->since_sample[e] < period)
-		rest -= slot->since_sample[e];
+	if (since < (int64_t)period && since > -(int64_t)period)
+		rest = (uint64_t)((int64_t)period - since);
 	if (perf_set_period(set->fds[e], rest))
 		return;
 	counts_period_set(recorder, e, rest, set);
 	slot->first[e] = rest;
+	slot->early[e] = draw_below(&recorder->random, rest);
 	if (rest == period)
 		atomic_fetch_and_explicit(&slot->first_period, ~(1u << e), memory_order_release);
 }

@@ -98,6 +98,7 @@ void launch_prepare(struct recorder *recorder)
 	files = before->files;
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
+	recorder->files_max = files.rlim_cur;
 	sigaction(SIGPIPE, &ignore, &before->pipe);	 /* an agent that died while we reply */
 	sigaction(SIGXFSZ, &ignore, &before->file_size); /* a full quota is a short write */
 }

@@ -201,6 +201,7 @@ struct recorder {
 	uint64_t polled_ns, flushed_ns;
 	struct memory_ahead ahead; /* the service thread's */
 	uint64_t random;	   /* state of the draw of first periods */
+	uint64_t files_max;	   /* descriptors that the recorder may have */
 	bool events_off;	   /* an exec has them disabled */
 	uint64_t seed;		   /* which it began with */
 	uint64_t clock_start_ns;   /* what a software clock counts before its thread goes on */
