@@ -4,10 +4,10 @@
  *
  *   main (app.py:1);work (app.py:10) 12
  *
- * Root first, the number of samples last; of the event that waits count as (--wall) nanoseconds, since
- * a wait is one sample however long it lasts. A frame names a function by the line where it starts,
- * so that one function is one frame however many of its lines were met. ';' and characters that
- * would break the line are replaced. With several events, a first frame names the event.
+ * Root first, the number of samples last; of the event that waits count as (--wall) nanoseconds,
+ * since a wait is one sample however long it lasts. A frame names a function by the line where it
+ * starts, so that one function is one frame however many of its lines were met. ';' and characters
+ * that would break the line are replaced. With several events, a first frame names the event.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -129,7 +129,8 @@ static int collapsed_write(const struct trace *trace, FILE *out, struct errbuf *
 
 const struct exporter collapsed_exporter = {
 	"collapsed",
-	"a line per call path and its samples, with --wall its ns: flamegraph.pl, inferno, speedscope",
+	"a line per call path and its samples, with --wall its ns: flamegraph.pl, inferno, "
+	"speedscope",
 	true,
 	collapsed_write,
 };
