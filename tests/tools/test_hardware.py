@@ -305,3 +305,17 @@ def test_quietly__shows_the_output_of_what_failed(capsys):
     with pytest.raises(subprocess.CalledProcessError):
         cross.quietly("sh", "-c", "echo shown; exit 3")
     assert capsys.readouterr().out == "shown\n\n"
+
+
+def test_run_all__twice_and_once_with_what_is_newer(monkeypatch):
+    booted = []
+
+    def run_machine(guest, _folder, name, words, _count):
+        booted.append((guest, name, words))
+        return {("test", "=n"): 1}
+    monkeypatch.setattr(check, "run_machine", run_machine)
+    count = check.Count()
+    check.run_all("own", "later", "folder", count)
+    assert booted == [("own", "first", [check.TESTS]), ("own", "second", [check.TESTS]),
+                      ("later", check.NEWER, [check.TESTS])]
+    assert str(count) == "1 passed, 0 failed"  # the first two gave the same
