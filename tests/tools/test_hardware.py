@@ -102,7 +102,8 @@ def test_packages__are_unpacked_with_what_they_need(repository, tmp_path):
     # A link of a whole path would lead out of the folder.
     link = place / "root/usr/lib/library.so"
     assert os.readlink(link) == "library.so.1" and link.read_text() == "a library"
-    assert len(said) == 4
+    assert said == ["asking apt what there is", "downloading the machine's packages, some 90 MB",
+                    "unpacking them"]
 
 
 def test_packages__are_fetched_once(repository):
@@ -132,6 +133,24 @@ def test_packages__another_list_is_another_cache(repository, monkeypatch):
     place, said = ready()
     assert said and not (place / "root/usr/bin/tool").exists()
     assert (place / "root/usr/lib/library.so.1").exists()
+
+
+def test_packages__another_suite_has_a_cache_of_its_own(repository, monkeypatch):
+    """The archive is the same: a folder has no suites, so only where it is looked for is seen."""
+    place, _ = ready()
+    monkeypatch.setattr(packages.interpreters_apt, "mirror", lambda: f"copy:{repository.place}")
+    with pytest.raises(subprocess.CalledProcessError):
+        packages.ready(sys.executable, print, "newer")
+    other = packages.cache("newer")
+    assert other == place.parent / "hardware-newer" and not (other / "complete").exists()
+    listed = (other / "apt" / "list.sources").read_text()
+    assert f"URIs: copy:{repository.place}\nSuites: newer\n" in listed
+    assert ready() == (place, [])
+
+
+def test_packages__a_root_of_a_later_release_has_its_old_folders(repository):
+    root = ready()[0] / "root"
+    assert os.readlink(root / "bin") == "usr/bin" and (root / "bin/tool").exists()
 
 
 def corrupt(deb):
@@ -286,3 +305,17 @@ def test_quietly__shows_the_output_of_what_failed(capsys):
     with pytest.raises(subprocess.CalledProcessError):
         cross.quietly("sh", "-c", "echo shown; exit 3")
     assert capsys.readouterr().out == "shown\n\n"
+
+
+def test_run_all__twice_and_once_with_what_is_newer(monkeypatch):
+    booted = []
+
+    def run_machine(guest, _folder, name, words, _count):
+        booted.append((guest, name, words))
+        return {("test", "=n"): 1}
+    monkeypatch.setattr(check, "run_machine", run_machine)
+    count = check.Count()
+    check.run_all("own", "later", "folder", count)
+    assert booted == [("own", "first", [check.TESTS]), ("own", "second", [check.TESTS]),
+                      ("later", check.NEWER, [check.TESTS])]
+    assert str(count) == "1 passed, 0 failed"  # the first two gave the same

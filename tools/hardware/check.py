@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """make check-hardware: pathprof on real counter overflows, in a virtual Arm machine.
 
-Usage: tools/hardware/check.py [PYTEST WORD...]
+Usage: tools/hardware/check.py [--suite=SUITE] [PYTEST WORD...]
 
 Fetches what the machine is made of (packages.py), builds pathprof for it (cross.py), runs
-tests/hardware in it (machine.py) twice, and compares what must be the same every time. With words, runs
-those tests alone and once. All that the machine said is in build-aarch64/hardware/. The last
-line is "N passed, N failed", the status 0 where nothing failed.
+tests/hardware in it (machine.py) twice, and compares what must be the same every time; then once
+with the kernel and Python of NEWER, a later release of Debian. With words, runs those tests alone and
+once, with --suite= on that suite of Debian. All that the machine said is in
+build-aarch64/hardware/. The last line is "N passed, N failed", the status 0 where nothing failed.
 """
 
 import subprocess
@@ -23,12 +24,13 @@ import packages
 ROOT = cross.ROOT
 TESTS = "tests/hardware"
 PYTHON = sys.executable
+NEWER = "trixie"
 
 # Of the packages, what the machine does without.
 UNUSED = ["usr/include", "usr/share/[!pm]*", "usr/share/man", "usr/share/perl*", "*.a", "*.o",
-          "usr/lib/python3.11/test", "usr/lib/python3.11/lib2to3", "usr/lib/python3.11/idlelib",
+          "usr/lib/python3.*/test", "usr/lib/python3.*/lib2to3", "usr/lib/python3.*/idlelib",
           "usr/lib/aarch64-linux-gnu/gconv", "usr/lib/aarch64-linux-gnu/audit", "usr/games", "var",
-          "usr/lib/python3.11/pydoc_data", "usr/lib/python3.11/ensurepip"]
+          "usr/lib/python3.*/pydoc_data", "usr/lib/python3.*/ensurepip"]
 # Of the repository, what the tests need beside what was built.
 NEEDED = ["tests", "bench/capture.py"]
 
@@ -114,12 +116,13 @@ def compare(count, first, second):
         say(f"  passed          both runs of the machine gave the same {len(second)} figures")
 
 
-def run_machine(place, folder, name, words, count):
+def run_machine(guest, folder, name, words, count):
     start = time.monotonic()
+    make_initramfs(guest, folder.parent, folder / "initramfs.cpio")
     say(f"{name}: booting the machine")
     count.figures = {}
     try:
-        machine.boot(place / "vmlinuz", folder / "initramfs.cpio",
+        machine.boot(guest / "vmlinuz", folder / "initramfs.cpio",
                      ["pathprof.tests=" + ",".join(words)], folder / f"{name}.log", count)
     except machine.MachineError as error:
         count.fail(f"{name}: {error}")
@@ -127,23 +130,31 @@ def run_machine(place, folder, name, words, count):
     return exact(count.figures)
 
 
+def run_all(place, newer, folder, count):
+    first = run_machine(place, folder, "first", [TESTS], count)
+    # Word for word: the kernel's command line goes into its random numbers.
+    compare(count, first, run_machine(place, folder, "second", [TESTS], count))
+    run_machine(newer, folder, NEWER, [TESTS], count)
+
+
 def main():
     start, count = time.monotonic(), Count()
+    suite = [word.split("=")[1] for word in sys.argv[1:] if word.startswith("--suite=")]
+    words = [word for word in sys.argv[1:] if not word.startswith("--suite=")]
     try:
         place = packages.ready(PYTHON, say)
+        other = packages.ready(PYTHON, say, *suite) if words or suite else \
+            packages.ready(PYTHON, say, NEWER)
         say("building pathprof for aarch64")
         build = cross.build(place)
     except subprocess.CalledProcessError as error:
         sys.exit(f"{Path(str(error.cmd[0])).name} failed: {' '.join(map(str, error.cmd))}")
     folder = build / "hardware"
     folder.mkdir(exist_ok=True)
-    make_initramfs(place, build, folder / "initramfs.cpio")
-    if sys.argv[1:]:
-        run_machine(place, folder, "chosen", sys.argv[1:], count)
+    if words or suite:
+        run_machine(other, folder, "chosen", words or [TESTS], count)
     else:
-        first = run_machine(place, folder, "first", [TESTS], count)
-        # Word for word: the kernel's command line goes into its random numbers.
-        compare(count, first, run_machine(place, folder, "second", [TESTS], count))
+        run_all(place, other, folder, count)
     say(f"in {time.monotonic() - start:.0f} s")
     say(str(count))
     return 1 if count.failed or not count.passed else 0

@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: MIT
 """Debian's packages of the other architecture, unpacked into a folder and never installed.
 
+Of this machine's own release, and of another suite for a machine with a newer kernel and Python.
+
     CACHE/apt/       apt's state for that architecture: what it would take to install from nothing
     CACHE/debs/      the packages as they came
     CACHE/root/      what they hold: the virtual machine's files, and what a cross build links with
     CACHE/vmlinuz    the kernel
     CACHE/complete   what the above was made from; where it says something else, all is made anew
 
-CACHE is ${XDG_CACHE_HOME:-~/.cache}/pathprof/hardware. Where packages come from is apt's
-configuration on this machine. Nothing here needs root.
+CACHE is ${XDG_CACHE_HOME:-~/.cache}/pathprof/hardware, of another suite hardware-SUITE. Where packages
+come from is apt's configuration on this machine; of another suite, the same archive. Nothing here
+needs root.
 """
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import interpreters_apt  # noqa: E402
 
 ARCHITECTURE = "arm64"
 KERNEL = "linux-image-arm64"
@@ -31,9 +39,19 @@ PACKAGES = [
 ]
 
 
-def cache():
+def cache(suite=""):
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "pathprof" / "hardware"
+    return Path(base) / "pathprof" / ("hardware" + (f"-{suite}" if suite else ""))
+
+
+def choose_suite(place, suite):
+    """The suite that apt() asks, where it is not this machine's own."""
+    (place / "apt").mkdir(parents=True, exist_ok=True)
+    signed = f"Signed-By: {interpreters_apt.KEYRING}\n" if interpreters_apt.KEYRING.exists() else ""
+    if suite:
+        (place / "apt" / "list.sources").write_text(
+            f"Types: deb\nURIs: {interpreters_apt.mirror()}\nSuites: {suite}\n"
+            f"Components: main\n{signed}")
 
 
 def apt(place, tool, *arguments, **options):
@@ -49,6 +67,10 @@ def apt(place, tool, *arguments, **options):
         "APT::Install-Recommends": "false", "APT::Keep-Downloaded-Packages": "true",
         "Acquire::Languages": "none", "Acquire::Retries": "2",
     }
+    if (state / "list.sources").exists():
+        settings |= {"Dir::Etc::SourceList": state / "list.sources",
+                     "Dir::Etc::SourceParts": "/dev/null",
+                     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false"}
     words = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
     return subprocess.run([tool, "-q", *words, "-o", f"APT::Architectures::={ARCHITECTURE}",
                            *arguments], check=True, stdin=subprocess.DEVNULL, text=True, **options)
@@ -97,12 +119,18 @@ def unpack(place, say):
             raise RuntimeError(f"dpkg-deb cannot read {package}")
         next((place / "boot").glob("vmlinuz-*")).rename(place / "vmlinuz")
     link_inside(root)
+    for name in ("bin", "sbin", "lib"):  # from Debian 13 on packages hold nothing there
+        if not (root / name).exists():
+            (root / name).symlink_to(f"usr/{name}")
 
 
 def compile_python(root, python, say):
-    """Byte code, so that the machine need not make it: used where this interpreter is of its kind."""
+    """Byte code, so that the machine need not make it: where this interpreter is of its kind."""
+    own = f"usr/lib/python{sys.version_info[0]}.{sys.version_info[1]}"
+    if not (root / own).is_dir():
+        return
     say("compiling its Python library")
-    for folder in ("usr/lib/python3.11", "usr/lib/python3"):
+    for folder in (own, "usr/lib/python3"):
         subprocess.run([python, "-m", "compileall", "-qq", "-j", "1", "--invalidation-mode",
                         "unchecked-hash", "-s", root, "-x", "/test/|lib2to3/tests", root / folder],
                        check=False)
@@ -115,9 +143,9 @@ def is_complete(place, made_from):
         (place / "vmlinuz").exists() and (place / "root").is_dir()
 
 
-def ready(python, say):
+def ready(python, say, suite=""):
     """The cache, made where it is not there. Raises what stopped it."""
-    place = cache()
+    place = cache(suite)
     made_from = " ".join([LAYOUT, KERNEL, *PACKAGES]) + "\n"
     complete = place / "complete"
     if is_complete(place, made_from):
@@ -126,6 +154,7 @@ def ready(python, say):
         shutil.rmtree(place / folder, ignore_errors=True)
     place.mkdir(parents=True, exist_ok=True)
     complete.unlink(missing_ok=True)
+    choose_suite(place, suite)
     download(place, say)
     unpack(place, say)
     compile_python(place / "root", python, say)
