@@ -17,7 +17,7 @@ SAMPLE = re.compile(r"sample(_wide)?:cpu-time: .*count = (\d+)")
 needs_babeltrace = pytest.mark.skipif(not shutil.which("babeltrace2"), reason="no babeltrace2")
 
 
-def record(directory, command, *options, **settings):
+def record_by_hand(directory, command, *options, **settings):
     """Record with the fake agent; `settings` become FAKE_ variables."""
     environment = os.environ | {"PATHPROF_AGENT": str(FAKE)}
     environment |= {f"FAKE_{name.upper()}": str(value) for name, value in settings.items()}
@@ -47,7 +47,7 @@ def manifest(directory):
 @pytest.mark.parametrize("samples", [0, 1, 1011, 10000])
 @pytest.mark.parametrize("left_open", [0, 1])
 def test_record__every_sample_is_read_back(tmp_path, samples, left_open):
-    done = record(tmp_path / "r", ["true"], samples=samples, open=left_open)
+    done = record_by_hand(tmp_path / "r", ["true"], samples=samples, open=left_open)
     assert done.returncode == 0, done.stderr
     assert counts(tmp_path / "r") == expected(samples)
     assert f"pathprof: {samples} sample" in done.stderr
@@ -56,7 +56,7 @@ def test_record__every_sample_is_read_back(tmp_path, samples, left_open):
 
 @needs_babeltrace
 def test_record__many_threads_share_few_streams(tmp_path):
-    done = record(tmp_path / "r", ["true"], "--memory", "8M", samples=3, slots=2000)
+    done = record_by_hand(tmp_path / "r", ["true"], "--memory", "8M", samples=3, slots=2000)
     assert done.returncode == 0, done.stderr
     # The recorder frees slots while threads come and go; who found none is counted.
     assert "2000 threads" in done.stderr
@@ -65,20 +65,20 @@ def test_record__many_threads_share_few_streams(tmp_path):
 
 
 def test_record__a_wrong_secret_is_hung_up_on(tmp_path):
-    done = record(tmp_path / "r", ["true"], secret=1, samples=5)
+    done = record_by_hand(tmp_path / "r", ["true"], secret=1, samples=5)
     assert done.returncode == 0
     assert "did not load the agent" in done.stderr
     assert not list((tmp_path / "r" / "ust").glob("slot_*"))
 
 
 def test_record__a_child_is_refused(tmp_path):
-    done = record(tmp_path / "r", ["true"], child=1, samples=5)
+    done = record_by_hand(tmp_path / "r", ["true"], child=1, samples=5)
     assert done.returncode == 0
     assert not list((tmp_path / "r" / "ust").glob("slot_*"))
 
 
 def test_record__an_interpreter_that_cannot_be_read_is_said(tmp_path):
-    done = record(tmp_path / "r", ["true"], samples=1)
+    done = record_by_hand(tmp_path / "r", ["true"], samples=1)
     assert "/fake/python3 are not recorded: 3.13 is not known" in done.stderr
     assert manifest(tmp_path / "r")["interpreters"] == [
         {"pid": manifest(tmp_path / "r")["root_pid"], "name": "CPython 3.13.0",
@@ -101,7 +101,7 @@ def test_record__a_full_disk_is_counted_and_said(tmp_path):
 
 
 def test_record__the_manifest_has_its_keys(tmp_path):
-    record(tmp_path / "r", ["sh", "-c", "exit 7"], samples=10)
+    record_by_hand(tmp_path / "r", ["sh", "-c", "exit 7"], samples=10)
     got = manifest(tmp_path / "r")
     assert got["version"] == 1 and got["complete"] is True and got["exit_status"] == 7
     assert got["command"] == ["sh", "-c", "exit 7"]
@@ -114,5 +114,14 @@ def test_record__the_manifest_has_its_keys(tmp_path):
 
 
 def test_record__nothing_of_ours_is_left_in_the_directory(tmp_path):
-    record(tmp_path / "r", ["true"], samples=1)
+    record_by_hand(tmp_path / "r", ["true"], samples=1)
     assert sorted(p.name for p in (tmp_path / "r").iterdir()) == ["manifest.json", "ust"]
+
+
+def test_record__recordings_of_every_sort_make_way(record, tmp_path):
+    """What --wall and the others leave is moved, and removed, again and again."""
+    for options in (["--wall"], [], ["--wall"], ["-e", "cpu-time"], []):
+        done, directory = record(["true"], *options, name="again")
+        assert done.returncode == 0, done.stderr
+        assert manifest(directory)["complete"]
+    assert manifest(tmp_path / "again.old")["complete"]

@@ -235,12 +235,11 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 static int write_text(int directory_fd, const char *body, struct errbuf *err)
 {
 	size_t length = strlen(body);
-	int fd = openat(directory_fd, "manifest.json.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			0666);
+	int fd = directory_open_file(directory_fd, RECORDING_MANIFEST_NEW, O_TRUNC);
 	int code = 0;
 
 	if (fd < 0)
-		return errbuf_set(err, -errno, "%s", strerror(errno));
+		return errbuf_set(err, fd, "%s", strerror(-fd));
 	for (size_t at = 0; at < length && !code;) {
 		ssize_t written = write(fd, body + at, length - at);
 
@@ -251,10 +250,11 @@ static int write_text(int directory_fd, const char *body, struct errbuf *err)
 	}
 	if (close(fd) && !code)
 		code = -errno;
-	if (!code && renameat(directory_fd, "manifest.json.new", directory_fd, "manifest.json"))
+	if (!code &&
+	    renameat(directory_fd, RECORDING_MANIFEST_NEW, directory_fd, RECORDING_MANIFEST))
 		code = -errno;
 	if (code)
-		unlinkat(directory_fd, "manifest.json.new", 0);
+		unlinkat(directory_fd, RECORDING_MANIFEST_NEW, 0);
 	return code ? errbuf_set(err, code, "%s", strerror(-code)) : 0;
 }
 

@@ -29,6 +29,16 @@
 #define POLL_SETTLED_NS	 2000000000ull /* from the start of the recording */
 #define FLUSH_NS	 5000000000ull /* packets that are not full: what a killed recorder loses */
 
+/* All that a recording holds; directory.c removes these names and no other. */
+#define RECORDING_MANIFEST     "manifest.json"
+#define RECORDING_MANIFEST_NEW "manifest.json.new"
+#define RECORDING_SOCKET       "socket"
+#define RECORDING_TRACE	       "ust" /* the folder of the following */
+#define RECORDING_METADATA     "metadata"
+#define RECORDING_DEFINITIONS  "definitions"
+#define RECORDING_WAITS	       "waits"
+#define RECORDING_STREAM       "slot_" /* and a number */
+
 struct directory {
 	char path[PATH_MAX]; /* absolute */
 	int fd;
@@ -225,6 +235,12 @@ void note_what_is_missing(struct recorder *recorder);
 int directory_create(const char *path, struct directory *ret_directory, struct errbuf *err);
 void directory_discard(struct directory *directory); /* remove what was made: nothing ran */
 void directory_close(struct directory *directory);
+
+/*
+ * Make or open for writing a file of a recording, in one of its two folders. @flags: more of
+ * open()'s. Returns the descriptor or a negative errno; -EINVAL: no name of the list above.
+ */
+int directory_open_file(int folder_fd, const char *name, int flags);
 
 /* metadata.c */
 int metadata_write(const struct recorder *recorder, struct errbuf *err);
