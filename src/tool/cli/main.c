@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tool/cli/options.h"
-#include "tool/cli/suggest.h"
+#include "tool/events/suggest.h"
 
 struct command {
 	const char *name;

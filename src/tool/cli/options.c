@@ -16,7 +16,7 @@
 
 #include "tool/cli/commands.h"
 #include "tool/cli/options_value.h"
-#include "tool/cli/suggest.h"
+#include "tool/events/suggest.h"
 
 #define GO_ON	    (-1)
 #define OPTIONS_MAX 64 /* of a command and the common ones: a table, so only a bug exceeds it */

@@ -11,7 +11,7 @@
 #include "tool/cli/commands.h"
 #include "tool/cli/options.h"
 #include "tool/cli/options_value.h"
-#include "tool/cli/suggest.h"
+#include "tool/events/suggest.h"
 
 #define WORDS_MAX 16
 
