@@ -132,8 +132,10 @@ static int doctor_json(void)
 
 	json_decref(root);
 	putchar('\n');
-	if (failed || ferror(stdout))
+	if (failed && !ferror(stdout)) {
+		complain("doctor", "Cannot make the document: out of memory");
 		return EXIT_FAILED;
+	}
 	return works ? EXIT_OK : EXIT_NO;
 }
 

@@ -164,6 +164,12 @@ static int check_usage(const struct record_options *options, int operands, int a
 		complain("record", "no COMMAND was given; see pathprof record --help");
 		return EXIT_USAGE;
 	}
+	if (strcmp(options->directory, "-") == 0) {
+		complain("record", "a recording is a directory, which does not go to standard "
+				   "output: name one with -o, or pack it later with pathprof "
+				   "archive -o -");
+		return EXIT_USAGE;
+	}
 	if (options->wall && options->gil) {
 		complain("record", "--gil keeps threads that hold the interpreter lock, --wall "
 				   "adds those that wait: one of them");
