@@ -53,6 +53,30 @@ def worker(tmp_path):
         process.communicate(timeout=SECONDS)
 
 
+def test_flush__a_recording_that_goes_on_is_let_alone_and_says_so(worker, pathprof, tmp_path):
+    process, directory = worker()
+    wait_until(lambda: (tmp_path / "log").exists())
+    second = pathprof("record", "-o", directory, "--", "touch", tmp_path / "ran")
+    assert second.returncode == 125
+    assert second.stderr == (f"pathprof record: {directory} is being recorded: wait for its end, or name "
+                             "another place with -o\n")
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / "r.old").exists()
+    text = pathprof("report", directory).stdout
+    assert " by now\n" in text
+    assert "It is being recorded" in text
+    live = json.loads(pathprof("report", "--json", directory).stdout)["recording"]
+    assert live["live"] and not live["complete"]
+    assert live["end_ns"] > live["start_ns"]
+    process.kill()  # its lock goes with it
+    process.wait(SECONDS)
+    killed = pathprof("report", directory).stdout
+    assert "or its recorder was killed" in killed.replace("\n  ", " ")
+    assert " by now" not in killed
+    assert pathprof("record", "-o", directory, "--", "true").returncode == 0
+    assert (tmp_path / "r.old").exists()
+
+
 def manifest(directory):
     return json.loads((directory / "manifest.json").read_text())
 

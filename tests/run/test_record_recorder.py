@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 
@@ -125,3 +126,17 @@ def test_record__recordings_of_every_sort_make_way(record, tmp_path):
         assert done.returncode == 0, done.stderr
         assert manifest(directory)["complete"]
     assert manifest(tmp_path / "again.old")["complete"]
+
+
+@pytest.mark.plain_only  # sanitizers have an address space of their own
+def test_record__what_cannot_start_costs_no_recording(record, tmp_path):
+    for name in ("first", "second"):
+        assert record(["true", name], name="r")[0].returncode == 0
+    assert record(["true"], "-e", "page-faultz", name="r")[0].returncode == 2
+    done, _ = record(["true"], name="r", preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_AS, (200 << 20, 200 << 20)))
+    assert done.returncode == 125
+    assert "(ulimit -v)" in done.stderr and "--memory" in done.stderr
+    assert record(["/nonexistent"], name="r")[0].returncode == 127
+    assert manifest(tmp_path / "r")["command"] == ["true", "second"]
+    assert manifest(tmp_path / "r.old")["command"] == ["true", "first"]

@@ -246,6 +246,20 @@ static int check_sigtrap(const struct choosing *choosing)
 	return 0;
 }
 
+/* Why the machine refused: of the kernel's side alone the cause is known. */
+static int explain(const struct choosing *choosing, int code)
+{
+	const struct event_choice *choice = choosing->choice;
+	int paranoid = perf_paranoid();
+
+	if (code == -EACCES && choice->perf.exclude_user && paranoid == 2)
+		return errbuf_set(choosing->err, code,
+				  "Cannot sample %s: the kernel's side is closed to this user; set "
+				  "kernel.perf_event_paranoid to 1 or less (it is %d), or be root",
+				  choice->name, paranoid);
+	return refused(perf_explain(code, choice->name, choosing->err));
+}
+
 /* By SIGTRAP, and nothing else. */
 static int try_sigtrap(const struct choosing *choosing)
 {
@@ -254,7 +268,7 @@ static int try_sigtrap(const struct choosing *choosing)
 	int code = choosing->machine->allowed(&kind, PERF_BY_SIGTRAP);
 
 	if (code)
-		return refused(perf_explain(code, choice->name, choosing->err));
+		return explain(choosing, code);
 	code = check_sigtrap(choosing);
 	if (code)
 		return code;

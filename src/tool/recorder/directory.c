@@ -4,6 +4,7 @@
  *
  *   PATH is free, or an empty directory    made, or used
  *   PATH is a recording                    moved to PATH.old; a recording there is removed
+ *   a recorder writes there                refused: both would lose
  *   anything else                          refused: nobody's files are moved or removed
  *
  * A recording is a directory whose manifest.json says so, or what is left of one: is_remnant().
@@ -16,12 +17,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MANIFEST_HEAD_BYTES 256 /* the keys "version" and "pathprof" come first */
+#define LOCK_TRIES	    1000 /* against readers, each of which takes microseconds */
+#define MANIFEST_HEAD_BYTES 256	 /* the keys "version" and "pathprof" come first */
 
 static bool is_empty_directory(const char *path)
 {
@@ -219,6 +223,41 @@ static int unlink_all(const struct folders *folders)
 	return code;
 }
 
+/*
+ * The recorder holds this lock until all is written; the kernel takes it back from one that is
+ * killed. Who reads a recording tries it for a moment, shared, which must not look like a recorder.
+ * Returns 0, or -EBUSY; file systems that know no such locks have none.
+ */
+static int lock_directory(int fd)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+			return 0;
+		if (flock(fd, LOCK_SH | LOCK_NB))
+			return -EBUSY;
+		flock(fd, LOCK_UN); /* only readers were there */
+		sched_yield();
+	}
+	return -EBUSY;
+}
+
+/* Is it no recorder's now? It is nobody else's either while the descriptor that comes back is open.
+ */
+static int take_over(const char *path, int *ret_fd, struct errbuf *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd >= 0 && lock_directory(fd)) {
+		close(fd);
+		return errbuf_set(err, -EBUSY,
+				  "%s is being recorded: wait for its end, or name another place "
+				  "with -o",
+				  path);
+	}
+	*ret_fd = fd; /* -1: what cannot be opened fails where it is used */
+	return 0;
+}
+
 /* Remove all of it or, where something else is in it, nothing: then @ret_foreign is its name. */
 static int remove_recording(const char *path, char ret_foreign[NAME_MAX + 1])
 {
@@ -261,8 +300,13 @@ static bool is_ours(const char *path)
 static int remove_older(const char *old, struct errbuf *err)
 {
 	char foreign[NAME_MAX + 1];
-	int code = remove_recording(old, foreign);
+	int fd, code = take_over(old, &fd, err);
 
+	if (code)
+		return code;
+	code = remove_recording(old, foreign);
+	if (fd >= 0)
+		close(fd);
 	if (code == -ENOTEMPTY)
 		return errbuf_set(err, code,
 				  "Cannot remove the older recording %s: it holds '%s', which is "
@@ -277,22 +321,13 @@ static int remove_older(const char *old, struct errbuf *err)
 	return 0;
 }
 
-static int make_way(const char *path, bool *ret_moved, struct errbuf *err)
+/* @path is ours, and nobody records there. */
+static int move_away(const char *path, struct errbuf *err)
 {
 	char old[PATH_MAX + 8];
 	struct stat status;
 	int code;
 
-	if (lstat(path, &status))
-		return 0;
-	if (is_empty_directory(path))
-		return 0;
-	if (!is_ours(path))
-		return errbuf_set(
-			err, -EEXIST,
-			"%s exists and is no recording of pathprof: name another place with "
-			"-o",
-			path);
 	snprintf(old, sizeof(old), "%s.old", path);
 	if (!lstat(old, &status)) {
 		if (!is_ours(old) && !is_empty_directory(old))
@@ -308,8 +343,30 @@ static int make_way(const char *path, bool *ret_moved, struct errbuf *err)
 	if (rename(path, old))
 		return errbuf_set(err, -errno, "Cannot move %s to %s: %s", path, old,
 				  strerror(errno));
-	*ret_moved = true;
 	return 0;
+}
+
+static int make_way(const char *path, bool *ret_moved, struct errbuf *err)
+{
+	struct stat status;
+	int fd, code;
+
+	if (lstat(path, &status) || is_empty_directory(path))
+		return 0;
+	if (!is_ours(path))
+		return errbuf_set(
+			err, -EEXIST,
+			"%s exists and is no recording of pathprof: name another place with "
+			"-o",
+			path);
+	code = take_over(path, &fd, err);
+	if (code)
+		return code;
+	code = move_away(path, err);
+	if (fd >= 0)
+		close(fd);
+	*ret_moved = !code;
+	return code;
 }
 
 /* The absolute path, without trailing slashes. */
@@ -350,7 +407,9 @@ int directory_create(const char *path, struct directory *ret_directory, struct e
 			"Cannot make the recording's directory %s: %s; name another place "
 			"with -o",
 			path, strerror(errno));
-	made.fd = open(made.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	code = take_over(made.path, &made.fd, err);
+	if (code)
+		return code;
 	if (made.fd < 0 || mkdirat(made.fd, RECORDING_TRACE, 0777) ||
 	    (made.ust_fd = openat(made.fd, RECORDING_TRACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) <
 		    0) {

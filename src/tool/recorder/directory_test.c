@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -201,6 +202,37 @@ static void test_directory__what_is_left_of_a_recording_is_no_obstacle(void **st
 	assert_true(exists("his/ust/readme"));
 }
 
+/* What is being recorded is neither moved nor removed, whatever its name. */
+static void test_directory__a_recorders_is_let_alone(void **state)
+{
+	struct directory first, second = {.fd = -7};
+	int reader;
+
+	(void)state;
+	assert_int_equal(create("l", &first), 0);
+	assert_int_equal(create("l", &second), -EBUSY); /* also before it has a manifest */
+	put_file("l/manifest.json", "{ \"pathprof\": 1 }");
+	assert_int_equal(create("l", &second), -EBUSY);
+	assert_non_null(strstr(err.text, "is being recorded"));
+	assert_int_equal(second.fd, -7);
+	assert_true(exists("l/ust") && !exists("l.old"));
+	/* A program that is recorded may not keep it, but a recorder that is gone has no lock. */
+	directory_close(&first);
+	reader = open("l", O_RDONLY);
+	assert_int_equal(flock(reader, LOCK_SH), 0);
+	flock(reader, LOCK_UN);
+	assert_int_equal(create("l", &first), 0);
+	assert_true(first.moved);
+	close(reader);
+	make_recording("k2", "slot_0001");
+	assert_int_equal(create("k2.old", &second), 0);
+	put_file("k2.old/manifest.json", "{ \"pathprof\": 1 }");
+	directory_close(&first);
+	assert_int_equal(create("k2", &first), -EBUSY);
+	assert_true(exists("k2.old/manifest.json") && exists("k2/ust/slot_0001"));
+	directory_close(&second);
+}
+
 static void test_directory__an_empty_one_is_used(void **state)
 {
 	struct directory directory;
@@ -244,6 +276,7 @@ int main(void)
 		cmocka_unit_test(test_directory__a_foreign_file_in_an_old_recording_keeps_it),
 		cmocka_unit_test(test_directory__what_can_be_written_can_be_removed),
 		cmocka_unit_test(test_directory__what_is_left_of_a_recording_is_no_obstacle),
+		cmocka_unit_test(test_directory__a_recorders_is_let_alone),
 		cmocka_unit_test(test_directory__an_empty_one_is_used),
 		cmocka_unit_test(test_directory__discard_brings_the_former_back),
 		cmocka_unit_test(test_directory__a_missing_parent_is_said),

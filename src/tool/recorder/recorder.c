@@ -167,6 +167,12 @@ static int create_unlimited(struct recorder *recorder, const struct memory_sizes
 		return errbuf_prepend(err, code,
 				      "The hard limit of file sizes (ulimit -Hf) is in "
 				      "the way: raise it or lower --memory");
+	if (code == -ENOMEM && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		return errbuf_prepend(err, code,
+				      "The limit of address space (ulimit -v) is in the way: raise "
+				      "it or lower --memory");
+	if (code == -ENOMEM)
+		return errbuf_prepend(err, code, "There is not that much memory: lower --memory");
 	return code;
 }
 
@@ -182,7 +188,9 @@ static int make_memory(struct recorder *recorder, struct errbuf *err)
 	recorder->written = calloc(sizes.nr_packets, sizeof(*recorder->written));
 	recorder->ended = calloc(sizes.nr_slots, sizeof(*recorder->ended));
 	if (!recorder->shadows || !recorder->indices || !recorder->written || !recorder->ended)
-		return errbuf_set(err, -ENOMEM, "Out of memory");
+		return errbuf_set(err, -ENOMEM,
+				  "Out of memory for the tables of the shared memory: lower "
+				  "--memory");
 	memory_prefault(&recorder->memory, PREFAULT_PAGES);
 	fill_header(recorder);
 	return 0;
@@ -197,6 +205,9 @@ static int prepare(struct recorder *recorder, struct errbuf *err)
 	code = draw_identity(recorder, err);
 	if (!code)
 		code = make_memory(recorder, err);
+	/* Not before: what is moved away may cost an older recording. */
+	if (!code)
+		code = directory_create(recorder->request->directory, &recorder->directory, err);
 	if (!code &&
 	    definitions_init(&recorder->definitions, recorder->directory.ust_fd, recorder->uuid))
 		code = errbuf_set(err, -ENOMEM, "Out of memory");
@@ -386,15 +397,14 @@ int recorder_run(const struct record_request *request, struct record_result *ret
 	code = paths_agent(recorder->agent, err);
 	if (!code)
 		code = find_command(request, &result.not_run, err);
-	if (!code)
-		code = directory_create(request->directory, &recorder->directory, err);
 	if (!code) {
 		code = prepare(recorder, err);
 		if (!code)
 			code = run(recorder, &result.not_run, err);
 		if (code && (!recorder->root_pid || result.not_run)) { /* nothing ran */
 			meet_close(recorder);
-			directory_discard(&recorder->directory);
+			if (recorder->directory.fd >= 0)
+				directory_discard(&recorder->directory);
 		}
 	}
 	if (!code) {

@@ -74,10 +74,7 @@ void summary_write(FILE *out, const struct record_request *request,
 			(unsigned long long)result->nr_children,
 			result->nr_children == 1 ? "" : "es");
 	if (result->unseen_cpu_ns)
-		fprintf(out,
-			"  unseen    %.3f s of CPU time, in threads that were not sampled or in "
-			"the "
-			"ends of many short ones\n",
+		fprintf(out, "  unseen    %.3f s " UNSEEN_CPU_SENTENCE "\n",
 			(double)result->unseen_cpu_ns / 1e9);
 	for (unsigned int i = 0; i < result->nr_notes; i++)
 		fprintf(out, "  note      %s\n", result->notes[i]);

@@ -51,6 +51,7 @@ void json_recording(struct json_stream *json, const struct trace *trace)
 	}
 	json_end(json, ']');
 	json_bool(json, "complete", trace->complete);
+	json_bool(json, "live", trace->live);
 	json_end(json, '}');
 }
 

@@ -82,7 +82,8 @@ static int write_when(const struct text *text)
 		if (localtime_r(&seconds, &local))
 			strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %z, ", &local);
 	}
-	return field(text, "When", "%s%s", date, quantity_time(duration_ns).text);
+	return field(text, "When", "%s%s%s", date, quantity_time(duration_ns).text,
+		     trace->live ? " by now" : "");
 }
 
 static int write_event(const struct text *text, uint32_t index)

@@ -31,7 +31,7 @@ static const char expected_header[] =
 	"  2 of 12 overflows (16.7%) left no sample.\n"
 	"  2 lost: no free packet: the recorder did not keep up (buffer_full).\n"
 	"  1 sample shows only part of the stack: deeper than the frames that one sample keeps (truncated).\n"
-	"  30.0 ms of CPU time went to threads that were not sampled.\n"
+	"  30.0 ms of CPU time went to threads that were not sampled, or to the ends of many short ones.\n"
 	"  1 process was not recorded (102 /bin/true): it is linked statically.\n"
 	"  Native frames were not recorded.\n";
 
@@ -182,7 +182,7 @@ static const char expected_very_narrow[] =
 	"  than the frames that one sample keeps\n"
 	"  (truncated).\n"
 	"  30.0 ms of CPU time went to threads that were\n"
-	"  not sampled.\n"
+	"  not sampled, or to the ends of many short ones.\n"
 	"  1 process was not recorded (102 /bin/true): it\n"
 	"  is linked statically.\n"
 	"  Native frames were not recorded.\n"

@@ -158,6 +158,7 @@ struct trace {
 	bool ended; /* the recorder lived to the end, complete or not; false: it records, or died */
 	const char *const *headlines; /* sentences of the recorder that come before all else */
 	size_t nr_headlines;
+	bool live; /* it is being recorded; end_ns is when it was read */
 	struct trace_private *private;
 };
 
