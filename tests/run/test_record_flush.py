@@ -193,6 +193,27 @@ def test_window__that_never_begins_holds_nothing(record, pathprof, event):
     assert "pathprof: 0 samples" in done.stderr
     assert manifest(directory)["events"][0]["count"] == 0
     assert manifest(directory)["lost"] == {}
+    assert "Nothing was sampled: " in done.stderr and "3600 s after the start (--delay)" in done.stderr
+    text = pathprof("report", directory).stdout
+    assert "\nWindow     none: sampling was to begin 3600 s after the start (--delay)\n" in text
+    assert text.endswith("There are no samples: record with a shorter --delay.\n")
+    assert "Record for longer" not in text
+    window = json.loads(pathprof("report", "--json", directory).stdout)["recording"]["window"]
+    assert window == {"delay_ns": 3600 * 10**9, "duration_ns": 0, "begin_ns": 0, "end_ns": 0}
+
+
+def test_window__stands_in_the_report(record, pathprof):
+    code = "import time\nwhile time.process_time() < 0.6: pass"
+    _, directory = record([PYTHON, "-S", "-c", code], "-e", "cpu-time", "--delay=100ms", "--duration=200ms")
+    got = json.loads(pathprof("report", "--json", directory).stdout)["recording"]
+    window = got["window"]
+    assert (window["delay_ns"], window["duration_ns"]) == (100_000_000, 200_000_000)
+    assert got["start_ns"] + 100_000_000 <= window["begin_ns"]
+    assert window["begin_ns"] + 200_000_000 <= window["end_ns"] <= got["end_ns"]
+    assert "\nWindow     from " in pathprof("report", directory).stdout
+    _, directory = record([PYTHON, "-S", "-c", code], "-e", "cpu-time", name="whole")
+    assert "window" not in json.loads(pathprof("report", "--json", directory).stdout)["recording"]
+    assert "\nWindow" not in pathprof("report", directory).stdout
 
 
 def test_window__the_count_of_cpu_time_begins_after_the_delay(record):

@@ -133,6 +133,19 @@ static json_t *wall(const struct recorder *recorder)
 			 (json_int_t)totals->waits_rejected);
 }
 
+/* --delay and --duration, and what they came to. */
+static json_t *window(const struct recorder *recorder)
+{
+	const struct window *window = &recorder->window;
+	uint64_t begin_ns = window->begun ? window->begin_ns : 0;
+	uint64_t end_ns = window->ended ? window->end_ns : recorder->end_ns;
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "delay_ns",
+			 (json_int_t)recorder->request->delay_ns, "duration_ns",
+			 (json_int_t)recorder->request->duration_ns, "begin_ns",
+			 (json_int_t)begin_ns, "end_ns", (json_int_t)(begin_ns ? end_ns : 0));
+}
+
 static json_t *events(const struct recorder *recorder)
 {
 	json_t *list = json_array();
@@ -214,6 +227,8 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 	json_object_set_new(root, "root_pid", json_integer(recorder->root_pid));
 	json_object_set_new(root, "exit_status", json_integer(recorder->exit_status));
 	json_object_set_new(root, "events", events(recorder));
+	if (recorder->request->delay_ns || recorder->request->duration_ns)
+		json_object_set_new(root, "window", window(recorder));
 	if (recorder->request->only_locked)
 		json_object_set_new(root, "left_out", json_integer((json_int_t)totals->left_out));
 	if (recorder->request->wall_ns)

@@ -273,6 +273,7 @@ static void note_arming(struct recorder *recorder)
 /* The program is a zombie. Returns whether all was written. */
 static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struct errbuf *err)
 {
+	char delay[EVENT_TIME_BYTES];
 	bool whole;
 
 	recorder->end_ns = now_ns();
@@ -285,6 +286,12 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	meet_late_interpreter(recorder);
 	note_what_is_missing(recorder);
 	note_arming(recorder);
+	if (!recorder->window.begun)
+		note(recorder,
+		     "Nothing was sampled: '%s' had ended when it was to begin, %s after the start "
+		     "(--delay)",
+		     recorder->request->command[0],
+		     event_time_text(recorder->request->delay_ns, delay));
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
 	waits_flush(recorder);
@@ -344,6 +351,7 @@ static int run(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 		return errbuf_set(err, code, "Cannot block signals: %s", strerror(-code));
 	recorder->start_ns = now_ns();
 	recorder->window.begun = !request->delay_ns;
+	recorder->window.begin_ns = recorder->start_ns;
 	code = launch(recorder, ret_not_run, err);
 	if (code)
 		return code;

@@ -158,7 +158,7 @@ struct totals {
 struct window {
 	bool begun, ended;
 	uint64_t begin_cpu_ns, end_cpu_ns; /* the process's CPU clock then */
-	uint64_t end_ns;
+	uint64_t begin_ns, end_ns;	   /* valid once it has begun, has ended */
 };
 
 /* What we were started with, for the program to have as well. */
