@@ -336,6 +336,8 @@ static void test_time_text__has_a_unit_that_fits(void **state)
 	assert_string_equal(event_time_text(1, text), "1 ns");
 	assert_string_equal(event_time_text(999, text), "999 ns");
 	assert_string_equal(event_time_text(30000, text), "30 us");
+	assert_string_equal(event_time_text(999983, text), "1 ms");
+	assert_string_equal(event_time_text(1234567, text), "1.235 ms");
 	assert_string_equal(event_time_text(4000000, text), "4 ms");
 	assert_string_equal(event_time_text(1500000000, text), "1.5 s");
 	assert_string_equal(event_time_text(5000000000000ull, text), "5000 s");
