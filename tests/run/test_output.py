@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Where results go: every command's standard output, and what -o takes."""
 
+import json
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -78,3 +80,25 @@ def test_output__a_recording_is_no_stream(pathprof, tmp_path):
     assert done.returncode == 2
     assert "standard output" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["record", "report", "export", "archive", "list", "doctor"])
+def test_help__has_one_form(pathprof, command):
+    """Every option's text begins with a capital, and nothing ends in an empty line."""
+    text = pathprof(command, "--help").stdout
+    assert text.endswith("\n") and not text.endswith("\n\n")
+    options = re.findall(r"^  (?:-\w, |    )--[\w-]+(?:=\w+)?\s+(\S)", text, re.MULTILINE)
+    assert len(options) > 5
+    assert all(letter.isupper() for letter in options), options
+
+
+def test_verbose__record_tells_what_it_ran(record, tmp_path):
+    plain, _ = record(["/usr/bin/python3", "-S", "-c", "pass"])
+    done, directory = record(["/usr/bin/python3", "-S", "-c", "pass"], "-v")
+    assert done.returncode == 0
+    more = {line.split()[0]: line for line in done.stderr.splitlines()}
+    assert {"command", "agent", "python", "memory", "seed"} <= set(more)
+    assert not {"agent", "python"} & {line.split()[0] for line in plain.stderr.splitlines()}
+    assert "libpathprof-agent.so" in more["agent"] and "CPython 3" in more["python"]
+    assert "exit status 0" in more["command"]
+    assert json.loads((directory / "manifest.json").read_text())["seed"] == int(more["seed"].split()[1])

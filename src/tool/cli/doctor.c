@@ -143,7 +143,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	bool json = false, works;
 	const struct option_spec table[] = {
-		{0, "json", OPTION_FLAG, NULL, "print one JSON document", &json},
+		{0, "json", OPTION_FLAG, NULL, "Print one JSON document", &json},
 		{0},
 	};
 	const struct command_spec command = {

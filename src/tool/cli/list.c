@@ -94,7 +94,7 @@ int cmd_list(int argc, char **argv)
 {
 	bool json = false;
 	const struct option_spec table[] = {
-		{0, "json", OPTION_FLAG, NULL, "print one JSON document", &json},
+		{0, "json", OPTION_FLAG, NULL, "Print one JSON document", &json},
 		{0},
 	};
 	const struct command_spec command = {

@@ -62,8 +62,7 @@ static void common_table(struct parse *parse)
 {
 	const struct option_spec table[COMMON_MAX] = {
 		{'q', "quiet", OPTION_FLAG, NULL, "Say less on stderr", &parse->values.quiet},
-		{'v', "verbose", OPTION_FLAG, NULL, "Say more on stderr; twice: still more",
-		 &parse->verbose},
+		{'v', "verbose", OPTION_FLAG, NULL, "Say more on stderr", &parse->verbose},
 		{0, "color", OPTION_STRING, "WHEN", "Colour: auto (the default), always or never",
 		 &parse->color},
 		{0, "no-pager", OPTION_FLAG, NULL, "Do not send the output through a pager",

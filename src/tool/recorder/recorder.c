@@ -319,6 +319,7 @@ static void fill_result(struct recorder *recorder, struct record_result *result)
 	memcpy(result->notes, recorder->notes, sizeof(result->notes));
 	result->nr_notes = recorder->nr_notes;
 	recorder->nr_notes = 0; /* handed over */
+	summary_details(recorder, result);
 }
 
 static void release(struct recorder *recorder)
@@ -432,5 +433,7 @@ void record_result_release(struct record_result *result)
 {
 	for (unsigned int i = 0; i < result->nr_notes; i++)
 		free(result->notes[i]);
+	for (unsigned int i = 0; i < result->nr_details; i++)
+		free(result->details[i]);
 	memset(result, 0, sizeof(*result));
 }

@@ -231,6 +231,9 @@ void note(struct recorder *recorder, const char *format, ...) __attribute__((for
 
 void note_what_is_missing(struct recorder *recorder);
 
+/* summary.c: fill in the details */
+void summary_details(const struct recorder *recorder, struct record_result *result);
+
 /* directory.c */
 int directory_create(const char *path, struct directory *ret_directory, struct errbuf *err);
 void directory_discard(struct directory *directory); /* remove what was made: nothing ran */
