@@ -54,6 +54,10 @@ static bool find_terms(char *item, char **ret_terms, char **ret_modifiers)
 /* As -c and -F take it: k, M and G multiply by 1000. */
 static bool parse_count(const char *text, uint64_t *ret_count)
 {
+	static const struct {
+		char letter;
+		uint64_t factor;
+	} suffixes[] = {{'k', 1000}, {'K', 1000}, {'M', 1000000}, {'G', 1000000000}};
 	uint64_t count = 0, factor = 1;
 
 	for (; isdigit((unsigned char)*text); text++) {
@@ -61,17 +65,12 @@ static bool parse_count(const char *text, uint64_t *ret_count)
 		    __builtin_add_overflow(count, (uint64_t)(*text - '0'), &count))
 			return false;
 	}
-	switch (*text) {
-	case 'G':
-		factor *= 1000;
-		__attribute__((fallthrough));
-	case 'M':
-		factor *= 1000;
-		__attribute__((fallthrough));
-	case 'k':
-	case 'K':
-		factor *= 1000;
-		text++;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		if (*text == suffixes[i].letter) {
+			factor = suffixes[i].factor;
+			text++;
+			break;
+		}
 	}
 	*ret_count = count * factor;
 	return count && !*text && count <= UINT64_MAX / factor;
