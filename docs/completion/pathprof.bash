@@ -17,6 +17,14 @@ _pathprof_options()
 	printf '%s\n' "$options $common"
 }
 
+# The events that can be sampled here by their names. The rows with "-" for a period cannot; those with
+# a colon, a slash or CODE are no names but forms of them; below the first empty line stand reasons.
+_pathprof_events()
+{
+	pathprof list -q 2>/dev/null |
+		awk '/^$/ { exit } NR > 1 && $4 != "-" && $1 !~ /[:\/]|^rCODE$/ { print $1 }'
+}
+
 # The values of an option that are words; nothing for others.
 _pathprof_values()
 {
@@ -26,7 +34,8 @@ _pathprof_values()
 	--by) echo 'function line file' ;;
 	--jitter) echo 'yes no' ;;
 	--trigger) echo 'perf-sigtrap perf-async cpu-timer cpu-clock' ;;
-	-e | --event) pathprof list -q 2>/dev/null | awk '{ print $1 }' ;;
+	--state) echo 'running gil gil-wait runnable waiting' ;;
+	-e | --event) [[ $2 == record ]] && _pathprof_events ;;
 	esac
 }
 
@@ -38,6 +47,7 @@ _pathprof_command_at()
 	for ((i = 2; i <= COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		--)
+			((i == COMP_CWORD)) && return # the beginning of an option, so far
 			echo $((i + 1))
 			return
 			;;
@@ -57,12 +67,16 @@ _pathprof_command_at()
 _pathprof()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} values command_at
+	local command=${COMP_WORDS[1]} commands='record report export archive list doctor'
+	local option=$previous values command_at before=''
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W \
-			'record report export archive list doctor help --help --version' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
+		return
+	fi
+	if [[ $command == help ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
 		return
 	fi
 	if [[ $command == record ]]; then
@@ -78,14 +92,17 @@ _pathprof()
 	fi
 	# "--format=x" comes as three words.
 	if [[ $current == '=' ]]; then
-		current='' values=$(_pathprof_values "$previous")
+		current=''
 	elif [[ $previous == '=' ]]; then
-		values=$(_pathprof_values "${COMP_WORDS[COMP_CWORD - 2]}")
-	else
-		values=$(_pathprof_values "$previous")
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	values=$(_pathprof_values "$option" "$command")
+	# Of a list with commas only the last word is completed.
+	if [[ $option =~ ^(-e|--event|--by|--state)$ && $current == *,* ]]; then
+		before=${current%,*},
 	fi
 	if [[ $values ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -P "$before" -W "$values" -- "${current#"$before"}")
 	elif [[ $current == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_pathprof_options "$command")" -- "$current")
 	else

@@ -53,6 +53,30 @@ def worker(tmp_path):
         process.communicate(timeout=SECONDS)
 
 
+def test_flush__a_recording_that_goes_on_is_let_alone_and_says_so(worker, pathprof, tmp_path):
+    process, directory = worker()
+    wait_until(lambda: (tmp_path / "log").exists())
+    second = pathprof("record", "-o", directory, "--", "touch", tmp_path / "ran")
+    assert second.returncode == 125
+    assert second.stderr == (f"pathprof record: {directory} is being recorded: wait for its end, or name "
+                             "another place with -o\n")
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / "r.old").exists()
+    text = pathprof("report", directory).stdout
+    assert " by now\n" in text
+    assert "It is being recorded" in text
+    live = json.loads(pathprof("report", "--json", directory).stdout)["recording"]
+    assert live["live"] and not live["complete"]
+    assert live["end_ns"] > live["start_ns"]
+    process.kill()  # its lock goes with it
+    process.wait(SECONDS)
+    killed = pathprof("report", directory).stdout
+    assert "or its recorder was killed" in killed.replace("\n  ", " ")
+    assert " by now" not in killed
+    assert pathprof("record", "-o", directory, "--", "true").returncode == 0
+    assert (tmp_path / "r.old").exists()
+
+
 def manifest(directory):
     return json.loads((directory / "manifest.json").read_text())
 
@@ -169,6 +193,27 @@ def test_window__that_never_begins_holds_nothing(record, pathprof, event):
     assert "pathprof: 0 samples" in done.stderr
     assert manifest(directory)["events"][0]["count"] == 0
     assert manifest(directory)["lost"] == {}
+    assert "Nothing was sampled: " in done.stderr and "3600 s after the start (--delay)" in done.stderr
+    text = pathprof("report", directory).stdout
+    assert "\nWindow     none: sampling was to begin 3600 s after the start (--delay)\n" in text
+    assert text.endswith("There are no samples: record with a shorter --delay.\n")
+    assert "Record for longer" not in text
+    window = json.loads(pathprof("report", "--json", directory).stdout)["recording"]["window"]
+    assert window == {"delay_ns": 3600 * 10**9, "duration_ns": 0, "begin_ns": 0, "end_ns": 0}
+
+
+def test_window__stands_in_the_report(record, pathprof):
+    code = "import time\nwhile time.process_time() < 0.6: pass"
+    _, directory = record([PYTHON, "-S", "-c", code], "-e", "cpu-time", "--delay=100ms", "--duration=200ms")
+    got = json.loads(pathprof("report", "--json", directory).stdout)["recording"]
+    window = got["window"]
+    assert (window["delay_ns"], window["duration_ns"]) == (100_000_000, 200_000_000)
+    assert got["start_ns"] + 100_000_000 <= window["begin_ns"]
+    assert window["begin_ns"] + 200_000_000 <= window["end_ns"] <= got["end_ns"]
+    assert "\nWindow     from " in pathprof("report", directory).stdout
+    _, directory = record([PYTHON, "-S", "-c", code], "-e", "cpu-time", name="whole")
+    assert "window" not in json.loads(pathprof("report", "--json", directory).stdout)["recording"]
+    assert "\nWindow" not in pathprof("report", directory).stdout
 
 
 def test_window__the_count_of_cpu_time_begins_after_the_delay(record):

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 
@@ -17,7 +18,7 @@ SAMPLE = re.compile(r"sample(_wide)?:cpu-time: .*count = (\d+)")
 needs_babeltrace = pytest.mark.skipif(not shutil.which("babeltrace2"), reason="no babeltrace2")
 
 
-def record(directory, command, *options, **settings):
+def record_by_hand(directory, command, *options, **settings):
     """Record with the fake agent; `settings` become FAKE_ variables."""
     environment = os.environ | {"PATHPROF_AGENT": str(FAKE)}
     environment |= {f"FAKE_{name.upper()}": str(value) for name, value in settings.items()}
@@ -47,7 +48,7 @@ def manifest(directory):
 @pytest.mark.parametrize("samples", [0, 1, 1011, 10000])
 @pytest.mark.parametrize("left_open", [0, 1])
 def test_record__every_sample_is_read_back(tmp_path, samples, left_open):
-    done = record(tmp_path / "r", ["true"], samples=samples, open=left_open)
+    done = record_by_hand(tmp_path / "r", ["true"], samples=samples, open=left_open)
     assert done.returncode == 0, done.stderr
     assert counts(tmp_path / "r") == expected(samples)
     assert f"pathprof: {samples} sample" in done.stderr
@@ -56,7 +57,7 @@ def test_record__every_sample_is_read_back(tmp_path, samples, left_open):
 
 @needs_babeltrace
 def test_record__many_threads_share_few_streams(tmp_path):
-    done = record(tmp_path / "r", ["true"], "--memory", "8M", samples=3, slots=2000)
+    done = record_by_hand(tmp_path / "r", ["true"], "--memory", "8M", samples=3, slots=2000)
     assert done.returncode == 0, done.stderr
     # The recorder frees slots while threads come and go; who found none is counted.
     assert "2000 threads" in done.stderr
@@ -65,20 +66,20 @@ def test_record__many_threads_share_few_streams(tmp_path):
 
 
 def test_record__a_wrong_secret_is_hung_up_on(tmp_path):
-    done = record(tmp_path / "r", ["true"], secret=1, samples=5)
+    done = record_by_hand(tmp_path / "r", ["true"], secret=1, samples=5)
     assert done.returncode == 0
     assert "did not load the agent" in done.stderr
     assert not list((tmp_path / "r" / "ust").glob("slot_*"))
 
 
 def test_record__a_child_is_refused(tmp_path):
-    done = record(tmp_path / "r", ["true"], child=1, samples=5)
+    done = record_by_hand(tmp_path / "r", ["true"], child=1, samples=5)
     assert done.returncode == 0
     assert not list((tmp_path / "r" / "ust").glob("slot_*"))
 
 
 def test_record__an_interpreter_that_cannot_be_read_is_said(tmp_path):
-    done = record(tmp_path / "r", ["true"], samples=1)
+    done = record_by_hand(tmp_path / "r", ["true"], samples=1)
     assert "/fake/python3 are not recorded: 3.13 is not known" in done.stderr
     assert manifest(tmp_path / "r")["interpreters"] == [
         {"pid": manifest(tmp_path / "r")["root_pid"], "name": "CPython 3.13.0",
@@ -102,7 +103,7 @@ def test_record__a_full_disk_is_counted_and_said(tmp_path):
 
 
 def test_record__the_manifest_has_its_keys(tmp_path):
-    record(tmp_path / "r", ["sh", "-c", "exit 7"], samples=10)
+    record_by_hand(tmp_path / "r", ["sh", "-c", "exit 7"], samples=10)
     got = manifest(tmp_path / "r")
     assert got["version"] == 1 and got["complete"] is True and got["exit_status"] == 7
     assert got["command"] == ["sh", "-c", "exit 7"]
@@ -115,5 +116,28 @@ def test_record__the_manifest_has_its_keys(tmp_path):
 
 
 def test_record__nothing_of_ours_is_left_in_the_directory(tmp_path):
-    record(tmp_path / "r", ["true"], samples=1)
+    record_by_hand(tmp_path / "r", ["true"], samples=1)
     assert sorted(p.name for p in (tmp_path / "r").iterdir()) == ["manifest.json", "ust"]
+
+
+def test_record__recordings_of_every_sort_make_way(record, tmp_path):
+    """What --wall and the others leave is moved, and removed, again and again."""
+    for options in (["--wall"], [], ["--wall"], ["-e", "cpu-time"], []):
+        done, directory = record(["true"], *options, name="again")
+        assert done.returncode == 0, done.stderr
+        assert manifest(directory)["complete"]
+    assert manifest(tmp_path / "again.old")["complete"]
+
+
+@pytest.mark.plain_only  # sanitizers have an address space of their own
+def test_record__what_cannot_start_costs_no_recording(record, tmp_path):
+    for name in ("first", "second"):
+        assert record(["true", name], name="r")[0].returncode == 0
+    assert record(["true"], "-e", "page-faultz", name="r")[0].returncode == 2
+    done, _ = record(["true"], name="r", preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_AS, (200 << 20, 200 << 20)))
+    assert done.returncode == 125
+    assert "(ulimit -v)" in done.stderr and "--memory" in done.stderr
+    assert record(["/nonexistent"], name="r")[0].returncode == 127
+    assert manifest(tmp_path / "r")["command"] == ["true", "second"]
+    assert manifest(tmp_path / "r.old")["command"] == ["true", "first"]

@@ -135,6 +135,16 @@ def test_refusal__paranoid_3_is_said_with_the_level(record, report, pathprof, tm
             "(it is 3)", before, at=tmp_path, pathprof=pathprof, more={"preexec_fn": forbid(errno.EACCES)})
 
 
+@needs_seccomp
+def test_refusal__the_kernels_side_has_one_cause(pathprof, tmp_path):
+    before = with_sysctls(tmp_path, perf_event_paranoid=2)
+    done = subprocess.run([*before, pathprof, "record", "-e", "cpu-clock:k", "-o", tmp_path / "r", "--", "true"],
+                          capture_output=True, text=True, check=False, preexec_fn=forbid(errno.EACCES))
+    assert (done.returncode, done.stderr) == (
+        125, "pathprof record: Cannot sample cpu-clock:k: the kernel's side is closed to this user; set "
+             "kernel.perf_event_paranoid to 1 or less (it is 2), or be root\n")
+
+
 NOT_DUMPABLE = """
 import ctypes, threading, time
 assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0  # PR_SET_DUMPABLE

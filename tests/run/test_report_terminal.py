@@ -23,7 +23,7 @@ def example(tmp_path_factory):
 @pytest.fixture
 def terminal(example):
     """Run pathprof report with stdout on a terminal: (exit status, what the terminal got)."""
-    def run(*arguments, columns=80, recording=example, **variables):
+    def run(*arguments, columns=80, recording=example, says=None, **variables):
         controller, screen = pty.openpty()
         fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = {name: value for name, value in os.environ.items()
@@ -46,7 +46,7 @@ def terminal(example):
         errors = process.stderr.read().decode()
         process.stderr.close()
         os.close(controller)
-        assert errors == ""
+        assert errors == "" if says is None else says in errors, errors
         return status, got.decode().replace("\r\n", "\n")
     return run
 
@@ -125,6 +125,20 @@ def test_a_reader_who_leaves_early_is_no_error(terminal, tmp_path):
 
 def test_the_status_is_the_reports_not_the_pagers(terminal):
     assert terminal(PAGER="cat; exit 9")[0] == 0
+
+
+@pytest.mark.parametrize("pager", ["/nonexistent", "nonexistent-pager -R", "/etc/passwd", "exec /nonexistent"])
+def test_without_a_pager_that_runs_the_report_is_plain(terminal, pager):
+    plain = terminal("--color=never", "--no-pager")
+    assert terminal("--color=never", PAGER=pager, says=f"the pager '{pager}' cannot be run") == plain
+
+
+def test_without_a_pager_that_runs_a_long_report_is_whole(terminal, tmp_path):
+    large = tmp_path / "large"
+    subprocess.run([BUILD / "tests/support/make-recording", large, "--samples", "9000",
+                    "--stacks", "3000", "--functions", "3000"], check=True)
+    plain = terminal("--limit=0", "--no-pager", recording=large)
+    assert terminal("--limit=0", recording=large, PAGER="/nonexistent", says="cannot be run") == plain
 
 
 def test_without_a_terminal_there_is_no_pager(pathprof, example, monkeypatch):

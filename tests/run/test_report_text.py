@@ -140,7 +140,7 @@ def test_json_has_the_keys_and_sums_that_scripts_rely_on(pathprof, example):
     assert found["recording"] == {
         "command": ["python3", "work.py"], "host": "box", "start_ns": 1000000000,
         "end_ns": 1250000000, "clock": "monotonic", "trigger": "cpu-timer",
-        "interpreter": ["CPython 3.11.2"], "complete": True}
+        "interpreter": ["CPython 3.11.2"], "complete": True, "live": False}
     assert found["samples"] == 8
     assert found["lost"] == {"total": 2, "buffer_full": 2}
     assert found["degraded"] == {}

@@ -127,4 +127,8 @@ enum line_table_kind {
 	LINE_TABLE_CPYTHON_311 = 1, /* PEP 626 location table, CPython 3.11 and later */
 };
 
+/* CPU time of the process that no thread's samples stand for; behind the time itself. */
+#define UNSEEN_CPU_SENTENCE \
+	"of CPU time went to threads that were not sampled, or to the ends of many short ones"
+
 #endif

@@ -3,8 +3,11 @@
 #include "tool/trace/archive.h"
 
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "tool/cli/commands.h"
+#include "tool/cli/output.h"
 #include "tool/cli/recording.h"
 
 #define GO_ON (-1)
@@ -12,8 +15,8 @@
 static int parse(int argc, char **argv, const char **ret_output, const char **ret_path)
 {
 	const struct option_spec options[] = {
-		{'o', "output", OPTION_STRING, "FILE", "The archive: whole or not there",
-		 ret_output},
+		{'o', "output", OPTION_STRING, "FILE",
+		 "The archive, which is whole or not there; -: standard output", ret_output},
 		{0},
 	};
 	const struct command_spec command = {
@@ -39,18 +42,37 @@ static int parse(int argc, char **argv, const char **ret_output, const char **re
 	return recording_path("archive", argc, argv, operands, ret_path);
 }
 
+static int write_archive(const char *path, const char *name)
+{
+	struct output output;
+	struct errbuf err;
+	int rc = output_open(name, &output, &err);
+
+	if (rc == 0) {
+		rc = archive_write(path, fileno(output.file), &err);
+		if (rc == 0)
+			rc = output_commit(&output, &err);
+		else
+			output_abandon(&output);
+	}
+	if (rc == 0)
+		return EXIT_OK;
+	complain("archive", "%s", err.text);
+	return EXIT_FAILED;
+}
+
 int cmd_archive(int argc, char **argv)
 {
 	const char *output = NULL, *path;
-	struct errbuf err;
 	int status = parse(argc, argv, &output, &path);
 
 	if (status == GO_ON)
 		status = recording_check("archive", path);
 	if (status != GO_ON)
 		return status;
-	if (archive_write(path, output, &err) == 0)
-		return EXIT_OK;
-	complain("archive", "%s", err.text);
-	return EXIT_FAILED;
+	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO)) {
+		complain("archive", "an archive is not for a terminal: name a file with -o");
+		return EXIT_USAGE;
+	}
+	return write_archive(path, output);
 }

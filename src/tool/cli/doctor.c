@@ -132,8 +132,10 @@ static int doctor_json(void)
 
 	json_decref(root);
 	putchar('\n');
-	if (failed || ferror(stdout))
+	if (failed && !ferror(stdout)) {
+		complain("doctor", "Cannot make the document: out of memory");
 		return EXIT_FAILED;
+	}
 	return works ? EXIT_OK : EXIT_NO;
 }
 
@@ -141,7 +143,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	bool json = false, works;
 	const struct option_spec table[] = {
-		{0, "json", OPTION_FLAG, NULL, "print one JSON document", &json},
+		{0, "json", OPTION_FLAG, NULL, "Print one JSON document", &json},
 		{0},
 	};
 	const struct command_spec command = {

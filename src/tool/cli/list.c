@@ -83,14 +83,18 @@ static int list_json(void)
 	failed = json_dumpf(root, stdout, JSON_INDENT(2));
 	json_decref(root);
 	putchar('\n');
-	return failed || ferror(stdout) ? EXIT_FAILED : EXIT_OK;
+	if (failed && !ferror(stdout)) {
+		complain("list", "Cannot make the document: out of memory");
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
 }
 
 int cmd_list(int argc, char **argv)
 {
 	bool json = false;
 	const struct option_spec table[] = {
-		{0, "json", OPTION_FLAG, NULL, "print one JSON document", &json},
+		{0, "json", OPTION_FLAG, NULL, "Print one JSON document", &json},
 		{0},
 	};
 	const struct command_spec command = {
@@ -119,5 +123,5 @@ int cmd_list(int argc, char **argv)
 	printf("%-25s %-7s %-13s %10s  %s\n", "EVENT", "UNIT", "TRIGGER", "PERIOD", "HERE");
 	event_list(put_row, &reasons);
 	put_reasons(&reasons);
-	return ferror(stdout) ? EXIT_FAILED : EXIT_OK;
+	return EXIT_OK;
 }

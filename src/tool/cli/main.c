@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "tool/cli/options.h"
-#include "tool/cli/suggest.h"
+#include "tool/cli/output.h"
+#include "tool/events/suggest.h"
 
 struct command {
 	const char *name;
@@ -98,19 +99,22 @@ static void hold_standard_descriptors(void)
 		close(fd);
 }
 
-int main(int argc, char **argv)
+/* What cannot be written is a failure of every command; one that has failed has said why. */
+static int check_output(const char *name, int status)
+{
+	struct errbuf err;
+
+	if ((status != EXIT_OK && status != EXIT_NO) || output_check(&err) == 0)
+		return status;
+	complain(find_command(name) ? name : NULL, "%s", err.text);
+	return EXIT_FAILED;
+}
+
+static int run(int argc, char **argv)
 {
 	const struct command *command;
-	const char *name = argc > 1 ? argv[1] : NULL;
+	const char *name = argv[1];
 
-	hold_standard_descriptors();
-	/* All text is UTF-8; of a locale only the widths of characters matter here. */
-	if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-		setlocale(LC_CTYPE, "C.UTF-8");
-	if (!name) {
-		print_help(stderr);
-		return EXIT_USAGE;
-	}
 	if (strcmp(name, "help") == 0 && argc > 2)
 		return help_for(argv[2]);
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
@@ -127,4 +131,17 @@ int main(int argc, char **argv)
 	}
 	command = find_command(name);
 	return command ? command->run(argc - 1, argv + 1) : unknown_command(name);
+}
+
+int main(int argc, char **argv)
+{
+	hold_standard_descriptors();
+	/* All text is UTF-8; of a locale only the widths of characters matter here. */
+	if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		setlocale(LC_CTYPE, "C.UTF-8");
+	if (argc < 2) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	return check_output(argv[1], run(argc, argv));
 }

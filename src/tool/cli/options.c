@@ -16,7 +16,7 @@
 
 #include "tool/cli/commands.h"
 #include "tool/cli/options_value.h"
-#include "tool/cli/suggest.h"
+#include "tool/events/suggest.h"
 
 #define GO_ON	    (-1)
 #define OPTIONS_MAX 64 /* of a command and the common ones: a table, so only a bug exceeds it */
@@ -62,8 +62,7 @@ static void common_table(struct parse *parse)
 {
 	const struct option_spec table[COMMON_MAX] = {
 		{'q', "quiet", OPTION_FLAG, NULL, "Say less on stderr", &parse->values.quiet},
-		{'v', "verbose", OPTION_FLAG, NULL, "Say more on stderr; twice: still more",
-		 &parse->verbose},
+		{'v', "verbose", OPTION_FLAG, NULL, "Say more on stderr", &parse->verbose},
 		{0, "color", OPTION_STRING, "WHEN", "Colour: auto (the default), always or never",
 		 &parse->color},
 		{0, "no-pager", OPTION_FLAG, NULL, "Do not send the output through a pager",

@@ -11,7 +11,7 @@
 #include "tool/cli/commands.h"
 #include "tool/cli/options.h"
 #include "tool/cli/options_value.h"
-#include "tool/cli/suggest.h"
+#include "tool/events/suggest.h"
 
 #define WORDS_MAX 16
 
@@ -210,7 +210,7 @@ static void test_options__help_is_the_table(void **state)
 		       "      --file=FILE          One\n"
 		       "  -e, --event=EVENT        Each\n"
 		       "  -q, --quiet              Say less on stderr\n"
-		       "  -v, --verbose            Say more on stderr; twice: still more\n"
+		       "  -v, --verbose            Say more on stderr\n"
 		       "      --color=WHEN         Colour: auto (the default), always or never\n"
 		       "      --no-pager           Do not send the output through a pager\n"
 		       "  -h, --help               Print this help and exit\n"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,8 +15,11 @@
 /* A large buffer for the file; the one of stdout must live as long as the program. */
 static void set_buffer(struct output *output)
 {
-	char *buffer = malloc(BUFFER_BYTES);
+	char *buffer;
 
+	if (output->file == stdout && __fbufsize(stdout) >= BUFFER_BYTES)
+		return; /* it has one, and still needs it */
+	buffer = malloc(BUFFER_BYTES);
 	if (buffer && setvbuf(output->file, buffer, _IOFBF, BUFFER_BYTES) != 0) {
 		free(buffer);
 		buffer = NULL;
@@ -104,14 +108,26 @@ static void forget(struct output *output)
 	memset(output, 0, sizeof(*output));
 }
 
+static int flush(FILE *file)
+{
+	errno = 0;
+	if (fflush(file) == 0 && !ferror(file))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+int output_check(struct errbuf *err)
+{
+	int rc = flush(stdout);
+
+	return rc ? errbuf_set(err, rc, "Cannot write to 'standard output': %s", strerror(-rc)) : 0;
+}
+
 int output_commit(struct output *output, struct errbuf *err)
 {
 	bool is_file = output->path != NULL;
-	int rc = 0;
+	int rc = flush(output->file);
 
-	errno = 0;
-	if (fflush(output->file) != 0 || ferror(output->file))
-		rc = errno ? -errno : -EIO;
 	if (is_file && fclose(output->file) != 0 && rc == 0)
 		rc = -errno;
 	output->file = NULL;

@@ -27,6 +27,10 @@ int output_open(const char *path, struct output *ret_output, struct errbuf *err)
 /** output_commit - flush, check for write errors, rename. 0 or a negative errno with a sentence */
 int output_commit(struct output *output, struct errbuf *err);
 
+/** output_check - what was printed on stdout: is it written? 0 or a negative errno with a sentence
+ */
+int output_check(struct errbuf *err);
+
 /** output_abandon - leave nothing behind */
 void output_abandon(struct output *output);
 

@@ -45,21 +45,35 @@ void pager_start(struct pager *pager, const struct common_options *common)
 	if (!command || pipe2(ends, O_CLOEXEC) < 0)
 		return;
 	fflush(stdout);
-	pager->pid = fork();
-	if (pager->pid == 0)
+	pager->command = command;
+	pager->screen = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (pager->screen >= 0)
+		pager->pid = fork();
+	if (pager->pid == 0 && pager->screen >= 0)
 		run_pager(command, ends);
 	if (pager->pid > 0 && dup2(ends[1], STDOUT_FILENO) >= 0)
 		signal(SIGPIPE, SIG_IGN); /* a reader who leaves early ends no report badly */
 	else
 		pager->pid = 0;
+	if (!pager->pid && pager->screen >= 0)
+		close(pager->screen);
 	close(ends[0]);
 	close(ends[1]);
 }
 
-void pager_finish(struct pager *pager)
+/* What shells say of a command that is not there, or that nobody may run. */
+static bool was_run(int status)
 {
+	return !WIFEXITED(status) || (WEXITSTATUS(status) != 127 && WEXITSTATUS(status) != 126);
+}
+
+bool pager_finish(struct pager *pager)
+{
+	int status = 0;
+	bool ran;
+
 	if (!pager->pid)
-		return;
+		return true;
 	fflush(stdout);
 	clearerr(stdout);
 	/* The pipe ends here, and with it the input of the pager; what comes later has no place. */
@@ -67,7 +81,12 @@ void pager_finish(struct pager *pager)
 	/* ^C is for the pager now; dying of it would leave the terminal to two readers. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-	while (waitpid(pager->pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pager->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	pager->pid = 0;
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	ran = was_run(status) || dup2(pager->screen, STDOUT_FILENO) < 0;
+	close(pager->screen);
+	return ran;
 }

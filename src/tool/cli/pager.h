@@ -6,12 +6,15 @@
 #ifndef PATHPROF_TOOL_CLI_PAGER_H
 #define PATHPROF_TOOL_CLI_PAGER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "tool/cli/options.h"
 
 struct pager {
-	pid_t pid; /* 0: none */
+	pid_t pid;	     /* 0: none */
+	int screen;	     /* what was stdout; valid with a pager */
+	const char *command; /* borrowed from the environment */
 };
 
 /**
@@ -22,8 +25,9 @@ void pager_start(struct pager *pager, const struct common_options *common);
 
 /**
  * pager_finish - end the output and wait until the reader has left the pager
- * A reader who leaves early is no write error.
+ * A reader who leaves early is no write error. Returns false where the shell could not run the
+ * pager: then stdout is the terminal again, and what was written has to be written anew.
  */
-void pager_finish(struct pager *pager);
+bool pager_finish(struct pager *pager);
 
 #endif

@@ -52,7 +52,7 @@ static const char examples[] =
 	"  pathprof record -- python3 app.py --workers 4\n"
 	"  pathprof record -e page-faults -c 10 -- python3 load.py\n"
 	"  pathprof record -e cpu-time,page-faults/period=10/ -- python3 load.py\n"
-	"  pathprof record -e cpu-clock -F 2000 -o fine.data -- ./start.sh\n";
+	"  pathprof record -e cpu-clock -F 2000 -o fine.data -- ./start.sh";
 
 static void tell(void *user, const char *sentence)
 {
@@ -189,6 +189,12 @@ static int check_usage(const struct record_options *options, int operands, int a
 		complain("record", "no COMMAND was given; see pathprof record --help");
 		return EXIT_USAGE;
 	}
+	if (strcmp(options->directory, "-") == 0) {
+		complain("record", "a recording is a directory, which does not go to standard "
+				   "output: name one with -o, or pack it later with pathprof "
+				   "archive -o -");
+		return EXIT_USAGE;
+	}
 	if (options->wall && options->gil) {
 		complain("record", "--gil keeps threads that hold the interpreter lock, --wall "
 				   "adds those that wait: one of them");
@@ -255,40 +261,40 @@ int cmd_record(int argc, char **argv)
 					 .seed = NO_SEED};
 	const struct option_spec table[] = {
 		{'e', "event", OPTION_LIST, "EVENT",
-		 "what to sample: cpu-time or a name of 'pathprof list'; :u counts user mode only, "
+		 "What to sample: cpu-time or a name of 'pathprof list'; :u counts user mode only, "
 		 "/period=N/ is its own period; several with commas or -e again",
 		 &options.events},
 		{'c', "count", OPTION_COUNT, "PERIOD",
-		 "one sample every PERIOD events; nanoseconds for clocks", &options.period},
+		 "One sample every PERIOD events; nanoseconds for clocks", &options.period},
 		{'F', "freq", OPTION_COUNT, "HZ", "HZ samples a second of a clock",
 		 &options.frequency},
-		{0, "trigger", OPTION_ONCE, "HOW", "this way or none: " EVENT_TRIGGERS,
+		{0, "trigger", OPTION_ONCE, "HOW", "This way or none: " EVENT_TRIGGERS,
 		 &options.trigger},
 		{0, "inherit", OPTION_FLAG, NULL,
-		 "one perf event for all threads: nothing is opened per thread, short ones are "
+		 "One perf event for all threads: nothing is opened per thread, short ones are "
 		 "sampled too rarely",
 		 &options.inherit},
 		{0, "jitter", OPTION_ONCE, "yes|no",
-		 "draw each period at random around its mean, where the trigger permits "
+		 "Draw each period at random around its mean, where the trigger permits "
 		 "(perf-async; default: where no -c was given)",
 		 &options.jitter},
 		{0, "seed", OPTION_NUMBER, "N",
-		 "draw the first periods of threads, and jittered ones, from N again",
+		 "Draw the first periods of threads, and jittered ones, from N again",
 		 &options.seed},
 		{'o', "output", OPTION_STRING, "DIR",
-		 "the recording's directory (default: " RECORDING_DIRECTORY ")",
+		 "The recording's directory (default: " RECORDING_DIRECTORY ")",
 		 &options.directory},
-		{0, "delay", OPTION_SECONDS, "S", "begin to sample S seconds after the start",
+		{0, "delay", OPTION_SECONDS, "S", "Begin to sample S seconds after the start",
 		 &options.delay_ns},
 		{0, "duration", OPTION_SECONDS, "S",
-		 "sample for S seconds; COMMAND runs on to its end", &options.duration_ns},
+		 "Sample for S seconds; COMMAND runs on to its end", &options.duration_ns},
 		{0, "wall", OPTION_FLAG, NULL,
-		 "wall-clock time: threads that wait as well, read from outside while they stand",
+		 "Wall-clock time: threads that wait as well, read from outside while they stand",
 		 &options.wall},
 		{0, "gil", OPTION_FLAG, NULL,
-		 "keep only samples of threads that hold the interpreter lock", &options.gil},
+		 "Keep only samples of threads that hold the interpreter lock", &options.gil},
 		{0, "memory", OPTION_BYTES, "SIZE",
-		 "bound of the shared memory, 8M or more (default: 256M; only what is used is "
+		 "Bound of the shared memory, 8M or more (default: 256M; only what is used is "
 		 "taken)",
 		 &options.memory_bytes},
 		{0},

@@ -233,7 +233,11 @@ int cmd_report(int argc, char **argv)
 		return status;
 	pager_start(&pager, &report.common);
 	status = write_report(&report, &text, trace, pager.pid != 0);
-	pager_finish(&pager);
+	if (!pager_finish(&pager)) {
+		complain("report", "the pager '%s' cannot be run: see PAGER and PATHPROF_PAGER",
+			 pager.command);
+		status = write_report(&report, &text, trace, false);
+	}
 	trace_free(trace);
 	return status;
 }

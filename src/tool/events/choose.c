@@ -126,12 +126,15 @@ static int asked_period(const struct event_request *request, bool clock, uint64_
 	if (request->period && request->frequency)
 		return errbuf_set(err, -EINVAL, "Give either -c PERIOD or -F HZ, not both");
 	if (request->frequency > NS_PER_S)
-		return errbuf_set(err, -EINVAL, "-F takes 1 to 1000000000 a second");
+		return errbuf_set(err, -EINVAL, "%s takes 1 to 1000000000 a second",
+				  request->own_rate ? "freq=N" : "-F");
 	if (request->frequency && !clock)
 		return errbuf_set(
 			err, -EINVAL,
-			"-F needs an event that is counted in time; for this one give the "
-			"number of events per sample with -c PERIOD");
+			"%s needs an event that is counted in time; for this one give the "
+			"number of events per sample with %s",
+			request->own_rate ? "freq=N" : "-F",
+			request->own_rate ? "period=N" : "-c PERIOD");
 	*ret_period = request->frequency ? NS_PER_S / request->frequency : request->period;
 	return 0;
 }
@@ -250,6 +253,20 @@ static int check_sigtrap(const struct choosing *choosing)
 	return 0;
 }
 
+/* Why the machine refused: of the kernel's side alone the cause is known. */
+static int explain(const struct choosing *choosing, int code)
+{
+	const struct event_choice *choice = choosing->choice;
+	int paranoid = perf_paranoid();
+
+	if (code == -EACCES && choice->perf.exclude_user && paranoid == 2)
+		return errbuf_set(choosing->err, code,
+				  "Cannot sample %s: the kernel's side is closed to this user; set "
+				  "kernel.perf_event_paranoid to 1 or less (it is %d), or be root",
+				  choice->name, paranoid);
+	return refused(perf_explain(code, choice->name, choosing->err));
+}
+
 /* By SIGTRAP, and nothing else. */
 static int try_sigtrap(const struct choosing *choosing)
 {
@@ -258,7 +275,7 @@ static int try_sigtrap(const struct choosing *choosing)
 	int code = choosing->machine->allowed(&kind, PERF_BY_SIGTRAP);
 
 	if (code)
-		return refused(perf_explain(code, choice->name, choosing->err));
+		return explain(choosing, code);
 	code = check_sigtrap(choosing);
 	if (code)
 		return code;
@@ -464,6 +481,22 @@ static int choose_cpu_time(const struct choosing *choosing)
 	return code;
 }
 
+/* "cpu-time:u", "cpu-time/config=1/": words that the timer does not take. */
+static int refuse_words(const char *name, struct errbuf *err)
+{
+	const char *words = name + strlen(EVENT_CPU_TIME);
+
+	if (*words == '/' && words[1] != '/')
+		return errbuf_set(err, -EINVAL,
+				  "'%s': the terms of " EVENT_CPU_TIME " are period=N and freq=N",
+				  name);
+	return errbuf_set(err, -EINVAL,
+			  "'%s': " EVENT_CPU_TIME " takes no modifier, being user and kernel mode "
+			  "together; u and k, for either of them, go with perf events, such "
+			  "as cpu-clock:u",
+			  name);
+}
+
 static int choose_named(const struct choosing *choosing, const char *name)
 {
 	const struct event_request *request = choosing->request;
@@ -474,6 +507,9 @@ static int choose_named(const struct choosing *choosing, const char *name)
 
 	if (!strcmp(name, EVENT_CPU_TIME))
 		return choose_cpu_time(choosing);
+	if (!strncmp(name, EVENT_CPU_TIME, strlen(EVENT_CPU_TIME)) &&
+	    strchr(":/", name[strlen(EVENT_CPU_TIME)]))
+		return refuse_words(name, choosing->err);
 	code = event_encode(name, &choice->perf, &clock, choosing->err);
 	if (code == -ENOENT || code == -ENOTSUP)
 		return -EINVAL;

@@ -13,11 +13,13 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <perfmon/pfmlib_perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/events/breakpoint.h"
 #include "tool/events/pmu.h"
+#include "tool/events/suggest.h"
 #include "tool/events/tracepoint.h"
 
 #define LIBPFM "libpfm.so.4"
@@ -94,6 +96,21 @@ static int refuse_unsuited(const struct perf_kind *kind, const char *name, struc
 	}
 }
 
+static int refuse_unknown(const char *name, const char *cause, struct errbuf *err)
+{
+	const char *nearest = suggest(name, event_names());
+
+	if (nearest)
+		return errbuf_set(err, -ENOENT,
+				  "'%s' is no event that libpfm4 knows on this machine (%s): did "
+				  "you mean '%s'? See 'pathprof list'",
+				  name, cause, nearest);
+	return errbuf_set(err, -ENOENT,
+			  "'%s' is no event that libpfm4 knows on this machine (%s): see "
+			  "'pathprof list'",
+			  name, cause);
+}
+
 /* libpfm4's names: what perf calls generic events, and those of this machine's processor. */
 static int encode_by_libpfm(const char *name, int levels, struct perf_kind *ret_kind,
 			    struct errbuf *err)
@@ -107,10 +124,7 @@ static int encode_by_libpfm(const char *name, int levels, struct perf_kind *ret_
 		return code;
 	code = libpfm.encode(name, levels, PFM_OS_PERF_EVENT, &argument);
 	if (code != PFM_SUCCESS)
-		return errbuf_set(err, -ENOENT,
-				  "'%s' is no event that libpfm4 knows on this machine (%s): see "
-				  "'pathprof list'",
-				  name, libpfm.strerror(code));
+		return refuse_unknown(name, libpfm.strerror(code), err);
 	*ret_kind = (struct perf_kind){.type = attr.type,
 				       .config = attr.config,
 				       .config1 = attr.config1,
@@ -149,6 +163,16 @@ static bool encode_raw(const char *name, struct perf_kind *ret_kind)
 	return true;
 }
 
+/* Does it name an event by itself, without modifiers and terms? */
+static bool is_name(const char *name)
+{
+	struct perf_kind unused;
+	struct errbuf no_matter;
+
+	return encode_raw(name, &unused) || encode_rare(name, &unused) ||
+	       !encode_by_libpfm(name, PFM_PLM0 | PFM_PLM3, &unused, &no_matter);
+}
+
 /* GROUP:NAME is a tracepoint, or an event of a processor with one of its variants. */
 static int encode_tracepoint(const char *name, int levels, struct perf_kind *ret_kind,
 			     struct errbuf *err)
@@ -169,7 +193,7 @@ static int encode_tracepoint(const char *name, int levels, struct perf_kind *ret
 		return 0;
 	memcpy(group, name, strlen(name) + 1);
 	*strchr(group, ':') = 0;
-	if (!encode_by_libpfm(group, levels, &kind, &unused))
+	if (is_name(group))
 		return errbuf_set(err, -ENOENT,
 				  "'%s': behind the colon u and k may stand, for user and kernel "
 				  "mode: see 'pathprof list'",
@@ -218,6 +242,14 @@ static int refuse_by_number(const struct perf_kind *kind, const char *name, stru
 static int encode_pmu(const char *name, struct perf_kind *ret_kind, struct errbuf *err)
 {
 	int code = pmu_encode(PMU_ROOT, name, ret_kind, err);
+	char device[EVENT_SPEC_BYTES];
+
+	snprintf(device, sizeof(device), "%.*s", (int)strcspn(name, "/"), name);
+	if (code == -ENODEV && is_name(device))
+		return errbuf_set(err, -ENOENT,
+				  "'%s': the terms of an event are period=N and freq=N; others are "
+				  "for a PMU, which '%s' is not",
+				  name, device);
 
 	return code ? code : refuse_by_number(ret_kind, name, err);
 }

@@ -230,6 +230,10 @@ static void test_parse__names_periods_and_lists(void **state)
 		{"mem:0x10/8:w,mem:0x20,faults", {"mem:0x10/8:w", "mem:0x20", "faults"}, {0}, {0}},
 		{"mem:0x10/8:w/period=3/", {"mem:0x10/8:w"}, {3}, {0}},
 		{"mem:0x10/8", {"mem:0x10/8"}, {0}, {0}},
+		{"cpu-time/period=20M/,cycles/freq=2k/,faults/period=3G/u",
+		 {"cpu-time", "cycles", "faults:u"},
+		 {20000000, 0, 3000000000},
+		 {0, 2000}},
 	};
 	static const char *const wrong[] = {"",
 					    ",cycles",
@@ -237,6 +241,9 @@ static void test_parse__names_periods_and_lists(void **state)
 					    "a,,b",
 					    "cycles/period=0/",
 					    "cycles/period=x/",
+					    "cycles/period=M/",
+					    "cycles/period=1Mx/",
+					    "cycles/period=20000000000G/",
 					    "cycles/period=5,freq=5/",
 					    "cycles/period=99999999999999999999/",
 					    "a,b,c,d,e,f,g,h,i"};
@@ -274,6 +281,53 @@ static void test_encode__unknown_names_are_named(void **state)
 	}
 }
 
+static int encode(const char *name)
+{
+	struct perf_kind kind;
+	bool clock;
+
+	memset(&err, 0, sizeof(err));
+	return event_encode(name, &kind, &clock, &err);
+}
+
+static void test_encode__slips_are_answered_with_a_name(void **state)
+{
+	(void)state;
+	assert_int_equal(encode("page-faultz"), -ENOENT);
+	assert_non_null(strstr(err.text, "did you mean 'page-faults'?"));
+	assert_int_equal(encode("cpu-tme:u"), -ENOENT);
+	assert_int_equal(encode("alignment-fault"), -ENOENT);
+	assert_non_null(strstr(err.text, "did you mean 'alignment-faults'?"));
+	assert_int_equal(encode("bogus"), -ENOENT);
+	assert_null(strstr(err.text, "did you mean"));
+}
+
+/* Also of events that libpfm4 does not know. */
+static void test_encode__modifiers_are_u_and_k(void **state)
+{
+	static const char *const names[] = {"page-faults:q", "alignment-faults:q", "r01c2:x",
+					    "page-faults:uq"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(encode(names[i]), -ENOENT);
+		assert_non_null(strstr(err.text, "u and k may stand"));
+	}
+}
+
+static void test_encode__terms_are_for_pmus(void **state)
+{
+	static const char *const names[] = {"page-faults/foo=10/", "alignment-faults/x/u",
+					    "r01c2/x/"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(encode(names[i]), -ENOENT);
+		assert_non_null(strstr(err.text, "period=N and freq=N"));
+	}
+	assert_int_equal(encode("gpu/foo=10/"), -ENODEV);
+}
+
 static void test_time_text__has_a_unit_that_fits(void **state)
 {
 	char text[EVENT_TIME_BYTES];
@@ -282,6 +336,8 @@ static void test_time_text__has_a_unit_that_fits(void **state)
 	assert_string_equal(event_time_text(1, text), "1 ns");
 	assert_string_equal(event_time_text(999, text), "999 ns");
 	assert_string_equal(event_time_text(30000, text), "30 us");
+	assert_string_equal(event_time_text(999983, text), "1 ms");
+	assert_string_equal(event_time_text(1234567, text), "1.235 ms");
 	assert_string_equal(event_time_text(4000000, text), "4 ms");
 	assert_string_equal(event_time_text(1500000000, text), "1.5 s");
 	assert_string_equal(event_time_text(5000000000000ull, text), "5000 s");
@@ -343,6 +399,9 @@ int main(void)
 		cmocka_unit_test(test_pmu__words_of_sysfs),
 		cmocka_unit_test(test_parse__names_periods_and_lists),
 		cmocka_unit_test(test_encode__unknown_names_are_named),
+		cmocka_unit_test(test_encode__slips_are_answered_with_a_name),
+		cmocka_unit_test(test_encode__modifiers_are_u_and_k),
+		cmocka_unit_test(test_encode__terms_are_for_pmus),
 		cmocka_unit_test(test_time_text__has_a_unit_that_fits),
 		cmocka_unit_test(test_prime__the_largest_that_is_not_above),
 		cmocka_unit_test(test_tracepoints__none_on_the_way_into_a_wait),

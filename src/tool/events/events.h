@@ -10,6 +10,7 @@
  * period.c      default periods, frequencies, primes
  * choose.c      a request to an event with trigger and period, down the ladder of triggers
  * machine.c     what the ladder asks this machine
+ * suggest.c     the word that somebody may have meant
  * list.c        the events worth a row in `pathprof list`
  * checks.c      what works here, and which knob changes it; triggers: checks_triggers.c
  *
@@ -60,6 +61,7 @@ struct event_request {
 	uint64_t frequency;   /* -F, per second */
 	enum trigger trigger; /* --trigger: that one or none; 0: the ladder chooses */
 	bool clock;	      /* --trigger=cpu-clock: a software clock, by TRIGGER_PERF_SIGTRAP */
+	bool own_rate;	      /* period or frequency stand in the event's terms */
 	bool inherit;	      /* --inherit: one event for all threads */
 	enum event_jitter jitter;
 };
@@ -188,6 +190,9 @@ struct event_row {
 };
 
 typedef void (*event_row_fn)(void *user, const struct event_row *row);
+
+/** event_names - the names of that list, the first of which is cpu-time; ends with NULL */
+const char *const *event_names(void);
 
 /** event_list - call @row for each event of the list, cpu-time first, tried on this machine */
 void event_list(event_row_fn row, void *user);

@@ -172,6 +172,23 @@ static void test_choose__period_and_frequency_together_are_usage(void **state)
 	assert_non_null(strstr(err.text, "-c PERIOD"));
 }
 
+static void test_choose__cpu_time_takes_no_modifier_and_no_terms(void **state)
+{
+	static const char *const names[] = {"cpu-time:u", "cpu-time:k", "cpu-time:q",
+					    "cpu-time:", "cpu-time//u"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(choose(names[i], 0, 0), -EINVAL);
+		assert_non_null(strstr(err.text, "takes no modifier"));
+		assert_non_null(strstr(err.text, "cpu-clock:u"));
+	}
+	assert_int_equal(choose("cpu-time/foo=10/", 0, 0), -EINVAL);
+	assert_non_null(strstr(err.text, "period=N and freq=N"));
+	assert_int_equal(choose("cpu-timer", 0, 0), -EINVAL);
+	assert_non_null(strstr(err.text, "did you mean 'cpu-time'"));
+}
+
 static void test_choose__software_events(void **state)
 {
 	(void)state;
@@ -459,6 +476,13 @@ static void test_several__each_its_own_period_else_the_common_one(void **state)
 	assert_int_equal(choose_all("page-faults,cycles", (struct event_request){.frequency = 5}),
 			 -EINVAL);
 	assert_non_null(strstr(err.text, "-c PERIOD"));
+	/* What is said is said of the words that were given. */
+	assert_int_equal(choose_all("page-faults/freq=10/", (struct event_request){0}), -EINVAL);
+	assert_non_null(strstr(err.text, "freq=N needs"));
+	assert_non_null(strstr(err.text, "period=N"));
+	assert_null(strstr(err.text, "-c"));
+	assert_int_equal(choose_all("cpu-time/freq=2G/", (struct event_request){0}), -EINVAL);
+	assert_non_null(strstr(err.text, "freq=N takes"));
 }
 
 static void test_several__an_event_goes_into_a_recording_once(void **state)
@@ -583,6 +607,8 @@ int main(void)
 		cmocka_unit_test_setup(test_choose__cpu_time_never_goes_below_the_tick,
 				       world_reset),
 		cmocka_unit_test_setup(test_choose__period_and_frequency_together_are_usage,
+				       world_reset),
+		cmocka_unit_test_setup(test_choose__cpu_time_takes_no_modifier_and_no_terms,
 				       world_reset),
 		cmocka_unit_test_setup(test_choose__software_events, world_reset),
 		cmocka_unit_test_setup(test_choose__kernel_time_that_is_refused_is_a_headline,

@@ -10,6 +10,7 @@
 #include "tool/events/tracepoint.h"
 
 static const char *const listed[] = {
+	EVENT_CPU_TIME,
 	"cpu-clock",
 	"task-clock",
 	"page-faults",
@@ -34,7 +35,13 @@ static const char *const listed[] = {
 	"dTLB-loads",
 	"dTLB-load-misses",
 	"iTLB-load-misses",
+	NULL,
 };
+
+const char *const *event_names(void)
+{
+	return listed;
+}
 
 /* By SIGTRAP; else, where that suits it, by an asynchronous signal. */
 static int try_event(const char *name, struct perf_kind *kind, struct event_row *line)
@@ -128,7 +135,7 @@ void event_list(event_row_fn row, void *user)
 		snprintf(cpu_time.reason.text, sizeof(cpu_time.reason.text),
 			 "Cannot make a CPU timer: raise the limit of pending signals (ulimit -i)");
 	row(user, &cpu_time);
-	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
+	for (size_t i = 1; listed[i]; i++) /* cpu-time was the first */
 		list_one(listed[i], row, user);
 	list_families(row, user);
 }

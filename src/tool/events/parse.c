@@ -51,17 +51,29 @@ static bool find_terms(char *item, char **ret_terms, char **ret_modifiers)
 	return true;
 }
 
+/* As -c and -F take it: k, M and G multiply by 1000. */
 static bool parse_count(const char *text, uint64_t *ret_count)
 {
-	uint64_t count = 0;
+	static const struct {
+		char letter;
+		uint64_t factor;
+	} suffixes[] = {{'k', 1000}, {'K', 1000}, {'M', 1000000}, {'G', 1000000000}};
+	uint64_t count = 0, factor = 1;
 
 	for (; isdigit((unsigned char)*text); text++) {
 		if (__builtin_mul_overflow(count, 10, &count) ||
 		    __builtin_add_overflow(count, (uint64_t)(*text - '0'), &count))
 			return false;
 	}
-	*ret_count = count;
-	return count && !*text;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		if (*text == suffixes[i].letter) {
+			factor = suffixes[i].factor;
+			text++;
+			break;
+		}
+	}
+	*ret_count = count * factor;
+	return count && !*text && count <= UINT64_MAX / factor;
 }
 
 /* Returns 1 where the term is ours and taken, 0 where it names the event. */
@@ -74,7 +86,9 @@ static int take_term(const char *term, struct event_spec *spec, struct errbuf *e
 	if (!is_period && strncmp(term, frequency, sizeof(frequency) - 1) != 0)
 		return 0;
 	if (!parse_count(term + skip, is_period ? &spec->period : &spec->frequency))
-		return errbuf_set(err, -EINVAL, "'%s': a whole number above 0 is wanted", term);
+		return errbuf_set(err, -EINVAL,
+				  "'%s': a whole number above 0 is wanted, such as 20, 10k or 2M",
+				  term);
 	if (spec->period && spec->frequency)
 		return errbuf_set(err, -EINVAL,
 				  "An event takes either period=N or freq=N, not both");

@@ -93,6 +93,7 @@ static struct event_request request_of(const struct event_wish *wish, const stru
 	if (spec->period || spec->frequency) {
 		request.period = spec->period;
 		request.frequency = spec->frequency;
+		request.own_rate = true;
 	} else if (spare_counts && !is_timed(spec->name)) {
 		request.frequency = 0;
 	}

@@ -25,8 +25,6 @@
 #define PACKET_BYTES (64u << 10)
 #define KEPT_BYTES   (64u << 20) /* while the disk is full */
 
-static const char file_name[] = "definitions";
-
 int definitions_init(struct definitions *definitions, int ust_fd, const uint8_t uuid[16])
 {
 	memset(definitions, 0, sizeof(*definitions));
@@ -135,10 +133,9 @@ int definitions_flush(struct definitions *definitions)
 		return 0;
 	memcpy(prefix.uuid, definitions->uuid, 16);
 	memcpy(definitions->packet, &prefix, sizeof(prefix));
-	fd = openat(definitions->ust_fd, file_name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-		    0666);
+	fd = directory_open_file(definitions->ust_fd, RECORDING_DEFINITIONS, O_APPEND);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	do
 		written = write(fd, definitions->packet, definitions->used);
 	while (written < 0 && errno == EINTR);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -126,8 +127,110 @@ static void test_directory__a_foreign_file_in_an_old_recording_keeps_it(void **s
 	make_recording("k.old", "slot_0002");
 	put_file("k.old/ust/notes.txt", "x");
 	assert_int_equal(create("k", &directory), -ENOTEMPTY);
+	assert_non_null(strstr(err.text, "'notes.txt'"));
 	assert_true(exists("k.old/ust/notes.txt"));
 	assert_true(exists("k/ust/slot_0001"));
+	/* Nothing of it went, so that it goes on once the file is elsewhere. */
+	assert_true(exists("k.old/ust/slot_0002") && exists("k.old/manifest.json"));
+	assert_int_equal(unlink("k.old/ust/notes.txt"), 0);
+	put_file("k.old/notes.txt", "x");
+	assert_int_equal(create("k", &directory), -ENOTEMPTY);
+	assert_true(exists("k.old/ust/slot_0002") && exists("k.old/manifest.json"));
+	assert_int_equal(unlink("k.old/notes.txt"), 0);
+	assert_int_equal(mkdir("k.old/ust/waits", 0777), 0); /* a folder of a file's name */
+	assert_int_equal(create("k", &directory), -ENOTEMPTY);
+	assert_true(exists("k.old/ust/slot_0002") && exists("k.old/manifest.json"));
+	assert_int_equal(rmdir("k.old/ust/waits"), 0);
+	assert_int_equal(create("k", &directory), 0);
+	assert_true(exists("k.old/ust/slot_0001"));
+	directory_close(&directory);
+}
+
+static void write_all_files(const struct directory *directory)
+{
+	static const char *const top[] = {RECORDING_MANIFEST_NEW, RECORDING_SOCKET};
+	static const char *const trace[] = {RECORDING_METADATA, RECORDING_DEFINITIONS,
+					    RECORDING_WAITS, RECORDING_STREAM "0000",
+					    RECORDING_STREAM "12345"};
+	static const char manifest[] = "{ \"version\": 1, \"pathprof\": \"0.1.0\" }";
+	int fd;
+
+	for (size_t i = 0; i < sizeof(top) / sizeof(top[0]); i++)
+		assert_true(!close(directory_open_file(directory->fd, top[i], O_EXCL)));
+	for (size_t i = 0; i < sizeof(trace) / sizeof(trace[0]); i++)
+		assert_true(!close(directory_open_file(directory->ust_fd, trace[i], O_EXCL)));
+	fd = directory_open_file(directory->fd, RECORDING_MANIFEST, O_EXCL);
+	assert_int_equal(write(fd, manifest, strlen(manifest)), strlen(manifest));
+	assert_int_equal(close(fd), 0);
+}
+
+static void test_directory__what_can_be_written_can_be_removed(void **state)
+{
+	struct directory directory;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(create("all", &directory), 0);
+		assert_int_equal(directory.moved, i > 0);
+		write_all_files(&directory);
+		/* Not what the remover does not know. */
+		assert_int_equal(directory_open_file(directory.ust_fd, "stacks", 0), -EINVAL);
+		assert_int_equal(directory_open_file(directory.fd, "slot_x", 0), -EINVAL);
+		assert_false(exists("all/ust/stacks"));
+		directory_close(&directory);
+	}
+}
+
+/* As a recorder leaves it that was killed before the manifest was there, or while removing. */
+static void test_directory__what_is_left_of_a_recording_is_no_obstacle(void **state)
+{
+	struct directory directory;
+
+	(void)state;
+	assert_int_equal(mkdir("rest.old", 0777) | mkdir("rest.old/ust", 0777), 0);
+	put_file("rest.old/ust/waits", "x");
+	assert_int_equal(mkdir("rest", 0777) | mkdir("rest/ust", 0777), 0);
+	put_file("rest/ust/metadata", "x");
+	assert_int_equal(create("rest", &directory), 0);
+	assert_true(exists("rest.old/ust/metadata"));
+	assert_false(exists("rest.old/ust/waits"));
+	directory_close(&directory);
+	/* A folder of that name with anything else in it is somebody's. */
+	assert_int_equal(mkdir("his", 0777) | mkdir("his/ust", 0777), 0);
+	put_file("his/ust/readme", "x");
+	assert_int_equal(create("his", &directory), -EEXIST);
+	assert_true(exists("his/ust/readme"));
+}
+
+/* What is being recorded is neither moved nor removed, whatever its name. */
+static void test_directory__a_recorders_is_let_alone(void **state)
+{
+	struct directory first, second = {.fd = -7};
+	int reader;
+
+	(void)state;
+	assert_int_equal(create("l", &first), 0);
+	assert_int_equal(create("l", &second), -EBUSY); /* also before it has a manifest */
+	put_file("l/manifest.json", "{ \"pathprof\": 1 }");
+	assert_int_equal(create("l", &second), -EBUSY);
+	assert_non_null(strstr(err.text, "is being recorded"));
+	assert_int_equal(second.fd, -7);
+	assert_true(exists("l/ust") && !exists("l.old"));
+	/* A program that is recorded may not keep it, but a recorder that is gone has no lock. */
+	directory_close(&first);
+	reader = open("l", O_RDONLY);
+	assert_int_equal(flock(reader, LOCK_SH), 0);
+	flock(reader, LOCK_UN);
+	assert_int_equal(create("l", &first), 0);
+	assert_true(first.moved);
+	close(reader);
+	make_recording("k2", "slot_0001");
+	assert_int_equal(create("k2.old", &second), 0);
+	put_file("k2.old/manifest.json", "{ \"pathprof\": 1 }");
+	directory_close(&first);
+	assert_int_equal(create("k2", &first), -EBUSY);
+	assert_true(exists("k2.old/manifest.json") && exists("k2/ust/slot_0001"));
+	directory_close(&second);
 }
 
 static void test_directory__an_empty_one_is_used(void **state)
@@ -171,6 +274,9 @@ int main(void)
 		cmocka_unit_test(test_directory__older_recordings_move_and_the_oldest_goes),
 		cmocka_unit_test(test_directory__users_own_files_are_never_touched),
 		cmocka_unit_test(test_directory__a_foreign_file_in_an_old_recording_keeps_it),
+		cmocka_unit_test(test_directory__what_can_be_written_can_be_removed),
+		cmocka_unit_test(test_directory__what_is_left_of_a_recording_is_no_obstacle),
+		cmocka_unit_test(test_directory__a_recorders_is_let_alone),
 		cmocka_unit_test(test_directory__an_empty_one_is_used),
 		cmocka_unit_test(test_directory__discard_brings_the_former_back),
 		cmocka_unit_test(test_directory__a_missing_parent_is_said),

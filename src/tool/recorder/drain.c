@@ -54,11 +54,10 @@ static int append(struct recorder *recorder, uint32_t slot, const struct iovec p
 	ssize_t written;
 	int fd, code = 0;
 
-	snprintf(name, sizeof(name), "slot_%04u", slot);
-	fd = openat(recorder->directory.ust_fd, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-		    0666);
+	snprintf(name, sizeof(name), RECORDING_STREAM "%04u", slot);
+	fd = directory_open_file(recorder->directory.ust_fd, name, O_APPEND);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	do
 		written = writev(fd, parts, 2);
 	while (written < 0 && errno == EINTR);

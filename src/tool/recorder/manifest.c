@@ -133,6 +133,19 @@ static json_t *wall(const struct recorder *recorder)
 			 (json_int_t)totals->waits_rejected);
 }
 
+/* --delay and --duration, and what they came to. */
+static json_t *window(const struct recorder *recorder)
+{
+	const struct window *window = &recorder->window;
+	uint64_t begin_ns = window->begun ? window->begin_ns : 0;
+	uint64_t end_ns = window->ended ? window->end_ns : recorder->end_ns;
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "delay_ns",
+			 (json_int_t)recorder->request->delay_ns, "duration_ns",
+			 (json_int_t)recorder->request->duration_ns, "begin_ns",
+			 (json_int_t)begin_ns, "end_ns", (json_int_t)(begin_ns ? end_ns : 0));
+}
+
 static json_t *events(const struct recorder *recorder)
 {
 	json_t *list = json_array();
@@ -215,6 +228,8 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 	json_object_set_new(root, "root_pid", json_integer(recorder->root_pid));
 	json_object_set_new(root, "exit_status", json_integer(recorder->exit_status));
 	json_object_set_new(root, "events", events(recorder));
+	if (recorder->request->delay_ns || recorder->request->duration_ns)
+		json_object_set_new(root, "window", window(recorder));
 	if (recorder->request->only_locked)
 		json_object_set_new(root, "left_out", json_integer((json_int_t)totals->left_out));
 	if (recorder->request->wall_ns)
@@ -236,12 +251,11 @@ static json_t *manifest(const struct recorder *recorder, bool complete, uint64_t
 static int write_text(int directory_fd, const char *body, struct errbuf *err)
 {
 	size_t length = strlen(body);
-	int fd = openat(directory_fd, "manifest.json.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			0666);
+	int fd = directory_open_file(directory_fd, RECORDING_MANIFEST_NEW, O_TRUNC);
 	int code = 0;
 
 	if (fd < 0)
-		return errbuf_set(err, -errno, "%s", strerror(errno));
+		return errbuf_set(err, fd, "%s", strerror(-fd));
 	for (size_t at = 0; at < length && !code;) {
 		ssize_t written = write(fd, body + at, length - at);
 
@@ -252,10 +266,11 @@ static int write_text(int directory_fd, const char *body, struct errbuf *err)
 	}
 	if (close(fd) && !code)
 		code = -errno;
-	if (!code && renameat(directory_fd, "manifest.json.new", directory_fd, "manifest.json"))
+	if (!code &&
+	    renameat(directory_fd, RECORDING_MANIFEST_NEW, directory_fd, RECORDING_MANIFEST))
 		code = -errno;
 	if (code)
-		unlinkat(directory_fd, "manifest.json.new", 0);
+		unlinkat(directory_fd, RECORDING_MANIFEST_NEW, 0);
 	return code ? errbuf_set(err, code, "%s", strerror(-code)) : 0;
 }
 

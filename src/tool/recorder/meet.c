@@ -45,7 +45,7 @@ static int listen_path(int directory_fd)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/socket",
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" RECORDING_SOCKET,
 		 directory_fd);
 	if (fd >= 0 &&
 	    (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG))) {
@@ -222,5 +222,5 @@ void meet_close(struct recorder *recorder)
 		recorder->listen_fds[i] = -1;
 	}
 	if (recorder->directory.fd >= 0)
-		unlinkat(recorder->directory.fd, "socket", 0);
+		unlinkat(recorder->directory.fd, RECORDING_SOCKET, 0);
 }

@@ -237,8 +237,9 @@ int metadata_write(const struct recorder *recorder, struct errbuf *err)
 
 	if (!text)
 		return errbuf_set(err, -ENOMEM, "Out of memory");
-	fd = openat(recorder->directory.ust_fd, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		    0666);
+	fd = directory_open_file(recorder->directory.ust_fd, RECORDING_METADATA, O_EXCL);
+	if (fd < 0)
+		errno = -fd;
 	written = fd < 0 ? -1 : write(fd, text, length);
 	if (written != (ssize_t)length)
 		code = errbuf_set(err, written < 0 ? -errno : -ENOSPC,

@@ -167,6 +167,12 @@ static int create_unlimited(struct recorder *recorder, const struct memory_sizes
 		return errbuf_prepend(err, code,
 				      "The hard limit of file sizes (ulimit -Hf) is in "
 				      "the way: raise it or lower --memory");
+	if (code == -ENOMEM && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		return errbuf_prepend(err, code,
+				      "The limit of address space (ulimit -v) is in the way: raise "
+				      "it or lower --memory");
+	if (code == -ENOMEM)
+		return errbuf_prepend(err, code, "There is not that much memory: lower --memory");
 	return code;
 }
 
@@ -182,7 +188,9 @@ static int make_memory(struct recorder *recorder, struct errbuf *err)
 	recorder->written = calloc(sizes.nr_packets, sizeof(*recorder->written));
 	recorder->ended = calloc(sizes.nr_slots, sizeof(*recorder->ended));
 	if (!recorder->shadows || !recorder->indices || !recorder->written || !recorder->ended)
-		return errbuf_set(err, -ENOMEM, "Out of memory");
+		return errbuf_set(err, -ENOMEM,
+				  "Out of memory for the tables of the shared memory: lower "
+				  "--memory");
 	memory_prefault(&recorder->memory, PREFAULT_PAGES);
 	fill_header(recorder);
 	return 0;
@@ -197,6 +205,9 @@ static int prepare(struct recorder *recorder, struct errbuf *err)
 	code = draw_identity(recorder, err);
 	if (!code)
 		code = make_memory(recorder, err);
+	/* Not before: what is moved away may cost an older recording. */
+	if (!code)
+		code = directory_create(recorder->request->directory, &recorder->directory, err);
 	if (!code &&
 	    definitions_init(&recorder->definitions, recorder->directory.ust_fd, recorder->uuid))
 		code = errbuf_set(err, -ENOMEM, "Out of memory");
@@ -262,6 +273,7 @@ static void note_arming(struct recorder *recorder)
 /* The program is a zombie. Returns whether all was written. */
 static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struct errbuf *err)
 {
+	char delay[EVENT_TIME_BYTES];
 	bool whole;
 
 	recorder->end_ns = now_ns();
@@ -274,6 +286,12 @@ static bool finish(struct recorder *recorder, uint64_t *ret_unseen_cpu_ns, struc
 	meet_late_interpreter(recorder);
 	note_what_is_missing(recorder);
 	note_arming(recorder);
+	if (!recorder->window.begun)
+		note(recorder,
+		     "Nothing was sampled: '%s' had ended when it was to begin, %s after the start "
+		     "(--delay)",
+		     recorder->request->command[0],
+		     event_time_text(recorder->request->delay_ns, delay));
 	for (unsigned int i = 0; i < NR_LOSS_REASONS; i++)
 		recorder->totals.lost[i] += atomic_load(&recorder->memory.header->lost[i]);
 	waits_flush(recorder);
@@ -301,6 +319,7 @@ static void fill_result(struct recorder *recorder, struct record_result *result)
 	memcpy(result->notes, recorder->notes, sizeof(result->notes));
 	result->nr_notes = recorder->nr_notes;
 	recorder->nr_notes = 0; /* handed over */
+	summary_details(recorder, result);
 }
 
 static void release(struct recorder *recorder)
@@ -333,6 +352,7 @@ static int run(struct recorder *recorder, int *ret_not_run, struct errbuf *err)
 		return errbuf_set(err, code, "Cannot block signals: %s", strerror(-code));
 	recorder->start_ns = now_ns();
 	recorder->window.begun = !request->delay_ns;
+	recorder->window.begin_ns = recorder->start_ns;
 	code = launch(recorder, ret_not_run, err);
 	if (code)
 		return code;
@@ -386,15 +406,14 @@ int recorder_run(const struct record_request *request, struct record_result *ret
 	code = paths_agent(recorder->agent, err);
 	if (!code)
 		code = find_command(request, &result.not_run, err);
-	if (!code)
-		code = directory_create(request->directory, &recorder->directory, err);
 	if (!code) {
 		code = prepare(recorder, err);
 		if (!code)
 			code = run(recorder, &result.not_run, err);
 		if (code && (!recorder->root_pid || result.not_run)) { /* nothing ran */
 			meet_close(recorder);
-			directory_discard(&recorder->directory);
+			if (recorder->directory.fd >= 0)
+				directory_discard(&recorder->directory);
 		}
 	}
 	if (!code) {
@@ -414,5 +433,7 @@ void record_result_release(struct record_result *result)
 {
 	for (unsigned int i = 0; i < result->nr_notes; i++)
 		free(result->notes[i]);
+	for (unsigned int i = 0; i < result->nr_details; i++)
+		free(result->details[i]);
 	memset(result, 0, sizeof(*result));
 }

@@ -35,6 +35,7 @@
 
 #define RECORDING_DIRECTORY "pathprof.data"
 #define NOTES_MAX	    32
+#define DETAILS_MAX	    24
 
 /* Bounds of the shared memory, as core/memory has them. */
 #define RECORD_MEMORY_MIN     (8ull << 20)
@@ -78,6 +79,8 @@ struct record_result {
 	char directory[PATH_MAX];
 	char *notes[NOTES_MAX]; /* sentences on what could not be seen */
 	unsigned int nr_notes;
+	char *details[DETAILS_MAX]; /* lines for who wants to know more: "agent     /path" */
+	unsigned int nr_details;
 };
 
 /**

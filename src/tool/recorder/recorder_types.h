@@ -29,6 +29,16 @@
 #define POLL_SETTLED_NS	 2000000000ull /* from the start of the recording */
 #define FLUSH_NS	 5000000000ull /* packets that are not full: what a killed recorder loses */
 
+/* All that a recording holds; directory.c removes these names and no other. */
+#define RECORDING_MANIFEST     "manifest.json"
+#define RECORDING_MANIFEST_NEW "manifest.json.new"
+#define RECORDING_SOCKET       "socket"
+#define RECORDING_TRACE	       "ust" /* the folder of the following */
+#define RECORDING_METADATA     "metadata"
+#define RECORDING_DEFINITIONS  "definitions"
+#define RECORDING_WAITS	       "waits"
+#define RECORDING_STREAM       "slot_" /* and a number */
+
 struct directory {
 	char path[PATH_MAX]; /* absolute */
 	int fd;
@@ -150,7 +160,7 @@ struct totals {
 struct window {
 	bool begun, ended;
 	uint64_t begin_cpu_ns, end_cpu_ns; /* the process's CPU clock then */
-	uint64_t end_ns;
+	uint64_t begin_ns, end_ns;	   /* valid once it has begun, has ended */
 };
 
 /* What we were started with, for the program to have as well. */
@@ -224,10 +234,19 @@ void note(struct recorder *recorder, const char *format, ...) __attribute__((for
 
 void note_what_is_missing(struct recorder *recorder);
 
+/* summary.c: fill in the details */
+void summary_details(const struct recorder *recorder, struct record_result *result);
+
 /* directory.c */
 int directory_create(const char *path, struct directory *ret_directory, struct errbuf *err);
 void directory_discard(struct directory *directory); /* remove what was made: nothing ran */
 void directory_close(struct directory *directory);
+
+/*
+ * Make or open for writing a file of a recording, in one of its two folders. @flags: more of
+ * open()'s. Returns the descriptor or a negative errno; -EINVAL: no name of the list above.
+ */
+int directory_open_file(int folder_fd, const char *name, int flags);
 
 /* metadata.c */
 int metadata_write(const struct recorder *recorder, struct errbuf *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The closing summary: what was recorded, what was lost, what could not be seen, what is next. */
-#include "tool/recorder/recorder.h"
+#include "tool/recorder/recorder_types.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 static void put_size(FILE *out, uint64_t bytes)
@@ -57,6 +58,44 @@ static void put_losses(FILE *out, const struct record_result *result)
 	}
 }
 
+static void detail(struct record_result *result, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void detail(struct record_result *result, const char *format, ...)
+{
+	va_list arguments;
+
+	if (result->nr_details == DETAILS_MAX)
+		return;
+	va_start(arguments, format);
+	if (vasprintf(&result->details[result->nr_details], format, arguments) >= 0)
+		result->nr_details++;
+	va_end(arguments);
+}
+
+void summary_details(const struct recorder *recorder, struct record_result *result)
+{
+	const struct record_request *request = recorder->request;
+	char took[EVENT_TIME_BYTES], spent[EVENT_TIME_BYTES];
+
+	detail(result, "command   %s, process %d, exit status %d, after %s", request->command[0],
+	       recorder->root_pid, recorder->exit_status,
+	       event_time_text(recorder->end_ns - recorder->start_ns, took));
+	detail(result, "agent     %s", recorder->agent);
+	for (unsigned int i = 0; i < recorder->nr_interpreters; i++)
+		detail(result, "python    %s, %s, process %u", recorder->interpreters[i].name,
+		       recorder->interpreters[i].path, recorder->interpreters[i].pid);
+	detail(result, "memory    %llu MiB at most, %u slots, %u packets",
+	       (unsigned long long)(request->memory_bytes >> 20),
+	       recorder->memory.header->sizes.nr_slots, recorder->memory.header->sizes.nr_packets);
+	detail(result, "stacks    %llu nodes of %llu functions",
+	       (unsigned long long)recorder->definitions.nr_nodes,
+	       (unsigned long long)recorder->definitions.nr_codes);
+	detail(result, "handler   %s in the program, all samples together",
+	       event_time_text(recorder->totals.handler_ns, spent));
+	detail(result, "seed      %llu", (unsigned long long)recorder->seed);
+}
+
 void summary_write(FILE *out, const struct record_request *request,
 		   const struct record_result *result, bool verbose)
 {
@@ -68,16 +107,15 @@ void summary_write(FILE *out, const struct record_request *request,
 	put_size(out, result->bytes);
 	fprintf(out, " in %s\n", verbose ? result->directory : request->directory);
 	put_events(out, request);
+	for (unsigned int i = 0; verbose && i < result->nr_details; i++)
+		fprintf(out, "  %s\n", result->details[i]);
 	put_losses(out, result);
 	if (result->nr_children)
 		fprintf(out, "  children  %llu process%s that the program started: not recorded\n",
 			(unsigned long long)result->nr_children,
 			result->nr_children == 1 ? "" : "es");
 	if (result->unseen_cpu_ns)
-		fprintf(out,
-			"  unseen    %.3f s of CPU time, in threads that were not sampled or in "
-			"the "
-			"ends of many short ones\n",
+		fprintf(out, "  unseen    %.3f s " UNSEEN_CPU_SENTENCE "\n",
 			(double)result->unseen_cpu_ns / 1e9);
 	for (unsigned int i = 0; i < result->nr_notes; i++)
 		fprintf(out, "  note      %s\n", result->notes[i]);

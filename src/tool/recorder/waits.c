@@ -239,13 +239,12 @@ void waits_finish(struct recorder *recorder)
 
 static int append(struct waits *waits, uint8_t *packet, size_t length)
 {
-	int fd = openat(waits->recorder->directory.ust_fd, "waits",
-			O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int fd = directory_open_file(waits->recorder->directory.ust_fd, RECORDING_WAITS, O_APPEND);
 	ssize_t written;
 	int code = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	do
 		written = write(fd, packet, length);
 	while (written < 0 && errno == EINTR);

@@ -21,6 +21,7 @@ void window_begin(struct recorder *recorder)
 	arming_window_begins(recorder);
 	throttle_window(recorder, false);
 	waits_window(recorder);
+	recorder->window.begin_ns = now_ns();
 	recorder->window.begun = true;
 	pthread_mutex_unlock(&recorder->lock);
 }

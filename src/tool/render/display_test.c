@@ -96,6 +96,20 @@ static void test_display__paragraphs_break_between_words(void **state)
 	free(written.text);
 }
 
+/* The values of event_time_text()'s test: record and report say the same. */
+static void test_quantity__of_a_period_is_the_recorders(void **state)
+{
+	(void)state;
+	assert_string_equal(quantity_period(1).text, "1 ns");
+	assert_string_equal(quantity_period(999).text, "999 ns");
+	assert_string_equal(quantity_period(30000).text, "30 us");
+	assert_string_equal(quantity_period(999983).text, "1 ms");
+	assert_string_equal(quantity_period(1234567).text, "1.235 ms");
+	assert_string_equal(quantity_period(4000000).text, "4 ms");
+	assert_string_equal(quantity_period(1500000000).text, "1.5 s");
+	assert_string_equal(quantity_period(5000000000000).text, "5000 s");
+}
+
 static void test_quantity__has_three_digits(void **state)
 {
 	(void)state;
@@ -130,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_display__long_text_is_cut_where_it_matters_least),
 		cmocka_unit_test(test_display__a_cut_never_splits_a_character),
 		cmocka_unit_test(test_display__paragraphs_break_between_words),
+		cmocka_unit_test(test_quantity__of_a_period_is_the_recorders),
 		cmocka_unit_test(test_quantity__has_three_digits),
 	};
 

@@ -32,6 +32,19 @@ static bool is_repeated(const struct trace *trace, size_t index)
 	return !name;
 }
 
+/* Only where --delay or --duration made one. */
+static void json_window(struct json_stream *json, const struct trace_window *window)
+{
+	if (!window->given)
+		return;
+	json_begin(json, "window", '{');
+	json_number(json, "delay_ns", window->delay_ns);
+	json_number(json, "duration_ns", window->duration_ns);
+	json_number(json, "begin_ns", window->begin_ns);
+	json_number(json, "end_ns", window->end_ns);
+	json_end(json, '}');
+}
+
 void json_recording(struct json_stream *json, const struct trace *trace)
 {
 	json_begin(json, "recording", '{');
@@ -51,6 +64,8 @@ void json_recording(struct json_stream *json, const struct trace *trace)
 	}
 	json_end(json, ']');
 	json_bool(json, "complete", trace->complete);
+	json_bool(json, "live", trace->live);
+	json_window(json, &trace->window);
 	json_end(json, '}');
 }
 

@@ -103,7 +103,10 @@ static void say_headlines(struct list *list, const struct trace *trace)
 
 static void say_damage(struct list *list, const struct trace *trace)
 {
-	if (!trace->complete && trace->ended)
+	if (trace->live)
+		say(list, "It is being recorded: only what was written by now is here, which lags "
+			  "some seconds behind. What was lost is known at its end.");
+	else if (!trace->complete && trace->ended)
 		say(list, "The recording is not complete: part of it could not be written.");
 	else if (!trace->complete)
 		say(list,
@@ -286,8 +289,7 @@ static void say_unseen(struct list *list, const struct trace *trace)
 		    "without it %s left out.",
 		    quantity_exact(trace->left_out).text, plural(trace->left_out, "was", "were"));
 	if (trace->unseen_cpu_ns > 0)
-		say(list, "%s of CPU time went to threads that were not sampled.",
-		    quantity_time(trace->unseen_cpu_ns).text);
+		say(list, "%s " UNSEEN_CPU_SENTENCE ".", quantity_time(trace->unseen_cpu_ns).text);
 	say_interpreters(list, trace);
 	say_processes(list, trace);
 }

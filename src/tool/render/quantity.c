@@ -69,10 +69,12 @@ struct quantity quantity_period(uint64_t ns)
 	struct quantity quantity;
 	size_t i = 0;
 
-	while (i + 1 < sizeof(times) / sizeof(times[0]) && ns && ns % times[i + 1].factor == 0)
+	/* As the recorder's event_time_text(): 999983 ns are 1 ms. */
+	while (i + 1 < sizeof(times) / sizeof(times[0]) &&
+	       (double)ns / (double)times[i].factor >= 999.95)
 		i++;
-	snprintf(quantity.text, sizeof(quantity.text), "%llu%s",
-		 (unsigned long long)(ns / times[i].factor), times[i].unit);
+	snprintf(quantity.text, sizeof(quantity.text), "%.4g%s",
+		 (double)ns / (double)times[i].factor, times[i].unit);
 	return quantity;
 }
 

@@ -14,7 +14,7 @@ struct quantity {
 struct quantity quantity_exact(uint64_t number);	    /* 1,234,567 */
 struct quantity quantity_count(uint64_t number);	    /* 3 digits: 999  1.23k  12.3M */
 struct quantity quantity_time(uint64_t ns);		    /* 3 digits: 1.23 s  45.6 ms  7 ns */
-struct quantity quantity_period(uint64_t ns);		    /* exact, in the largest unit: 10 ms */
+struct quantity quantity_period(uint64_t ns);		    /* 4 digits: 10 ms  1.235 ms */
 struct quantity quantity_of(uint64_t number, bool is_time); /* time or count */
 struct quantity quantity_percent(uint64_t part, uint64_t whole); /* 7.1%; whole 0: 0.0% */
 

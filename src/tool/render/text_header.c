@@ -82,7 +82,38 @@ static int write_when(const struct text *text)
 		if (localtime_r(&seconds, &local))
 			strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %z, ", &local);
 	}
-	return field(text, "When", "%s%s", date, quantity_time(duration_ns).text);
+	return field(text, "When", "%s%s%s", date, quantity_time(duration_ns).text,
+		     trace->live ? " by now" : "");
+}
+
+/* Since the start of the program; 0 for what cannot be. */
+static uint64_t since_start(const struct trace *trace, uint64_t time_ns)
+{
+	return time_ns > trace->start_ns ? time_ns - trace->start_ns : 0;
+}
+
+static int write_window(const struct text *text)
+{
+	const struct trace *trace = text->trace;
+	const struct trace_window *window = &trace->window;
+
+	if (!window->given)
+		return 0;
+	/* A manifest of the start knows no begin; the samples know more. */
+	if (!window->begin_ns && trace->nr_samples == 0)
+		return field(text, "Window", "none%s: sampling %s %s after the start (--delay)",
+			     trace->ended ? "" : " by now",
+			     trace->ended ? "was to begin" : "begins",
+			     quantity_time(window->delay_ns).text);
+	if (!window->end_ns)
+		return field(text, "Window", "from %s after the start on",
+			     quantity_time(window->begin_ns ? since_start(trace, window->begin_ns)
+							    : window->delay_ns)
+				     .text);
+	return field(text, "Window",
+		     "from %s to %s after the start; counts and losses are of it alone",
+		     quantity_time(since_start(trace, window->begin_ns)).text,
+		     quantity_time(since_start(trace, window->end_ns)).text);
 }
 
 static int write_event(const struct text *text, uint32_t index)
@@ -201,14 +232,25 @@ static int write_notices(const struct text *text)
 /* A report without samples is a question: these are the answers. */
 static void write_why_empty(const struct text *text)
 {
+	static const char not_begun[] = "There are no samples: record with a shorter --delay.";
 	static const char why[] =
 		"There are no samples. Either the program ended before it had used one period of "
 		"CPU time (or caused one period of the event), or it hardly ran: waiting, for "
 		"disks, "
 		"locks or other programs, uses none. Record for longer, or with a shorter period.";
+	static const char why_window[] =
+		"There are no samples. In the window that --delay and --duration left the program "
+		"either used less than one period of CPU time (or caused less than one period of "
+		"the event), or it hardly ran: waiting, for disks, locks or other programs, uses "
+		"none. Record a longer window, or with a shorter period.";
+	const struct trace_window *window = &text->trace->window;
 
 	putc('\n', text->out);
-	display_paragraph(text->out, why, 0, text->options->width);
+	if (window->given && !window->begin_ns)
+		display_paragraph(text->out, not_begun, 0, text->options->width);
+	else
+		display_paragraph(text->out, window->given ? why_window : why, 0,
+				  text->options->width);
 }
 
 /* The first lines of the report: they change what all others mean. */
@@ -235,6 +277,7 @@ int text_header(const struct text *text)
 
 	rc = rc ? rc : write_host(text);
 	rc = rc ? rc : write_when(text);
+	rc = rc ? rc : write_window(text);
 	for (uint32_t i = 0; i < text->trace->nr_events && !rc; i++)
 		rc = write_event(text, i);
 	rc = rc ? rc : write_samples(text);

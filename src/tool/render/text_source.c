@@ -7,8 +7,8 @@
  *                                         40  def parse(text):
  *   61.0%    6.10 s   61.0%    6.10 s     41      return json.loads(text)
  *
- * Lines far from any sample are left out. The text is today's file: when it changed after the
- * recording, is gone, or is shorter than the lines recorded, that is said.
+ * Lines far from any sample are left out; "..." stands for them. The text is today's file: when it
+ * changed after the recording, is gone, or is shorter than the lines recorded, that is said.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -232,7 +232,13 @@ static void write_line(const struct text *text, const struct section *section,
 	putc('\n', text->out);
 }
 
-/* The lines around the costs; a gap is one line. */
+static void write_gap(const struct text *text)
+{
+	display_pad(text->out, NUMBER_COLUMNS);
+	fputs("   ...\n", text->out);
+}
+
+/* The lines around the costs; what is left out, at the ends too, is one line. */
 static void write_lines(const struct text *text, const struct section *section,
 			const struct annotation *annotation)
 {
@@ -245,10 +251,8 @@ static void write_lines(const struct text *text, const struct section *section,
 		/* Without a text, or past its end, only lines with samples say something. */
 		if (line > annotation->file.nr_lines)
 			from = line;
-		if (from > next && i > 0 && annotation->file.nr_lines > 0) {
-			display_pad(text->out, NUMBER_COLUMNS);
-			fputs("     .\n", text->out);
-		}
+		if (from > next && annotation->file.nr_lines >= next)
+			write_gap(text);
 		for (next = from > next ? from : next; next < line; next++)
 			write_line(text, section, annotation, (uint32_t)next, NULL);
 		write_line(text, section, annotation, line, &annotation->costs[i].cost);
@@ -259,6 +263,8 @@ static void write_lines(const struct text *text, const struct section *section,
 		     next++)
 			write_line(text, section, annotation, (uint32_t)next, NULL);
 	}
+	if (next <= annotation->file.nr_lines)
+		write_gap(text);
 }
 
 static void annotate(const struct text *text, const struct section *section,

@@ -31,7 +31,7 @@ static const char expected_header[] =
 	"  2 of 12 overflows (16.7%) left no sample.\n"
 	"  2 lost: no free packet: the recorder did not keep up (buffer_full).\n"
 	"  1 sample shows only part of the stack: deeper than the frames that one sample keeps (truncated).\n"
-	"  30.0 ms of CPU time went to threads that were not sampled.\n"
+	"  30.0 ms of CPU time went to threads that were not sampled, or to the ends of many short ones.\n"
 	"  1 process was not recorded (102 /bin/true): it is linked statically.\n"
 	"  Native frames were not recorded.\n";
 
@@ -182,7 +182,7 @@ static const char expected_very_narrow[] =
 	"  than the frames that one sample keeps\n"
 	"  (truncated).\n"
 	"  30.0 ms of CPU time went to threads that were\n"
-	"  not sampled.\n"
+	"  not sampled, or to the ends of many short ones.\n"
 	"  1 process was not recorded (102 /bin/true): it\n"
 	"  is linked statically.\n"
 	"  Native frames were not recorded.\n"
@@ -380,6 +380,25 @@ static void assert_source(const char *text, bool old, const char *expected)
 	free(written);
 }
 
+/* The same with the samples on another line: what of the text is there, gaps and all. */
+static void assert_source_line(const char *text, uint32_t line, bool old, const char *expected)
+{
+	struct text_options options = {.event = "cpu-time"};
+	struct trace *trace = example_trace();
+	char path[] = "/tmp/pathprof-source-XXXXXX", *written;
+
+	make_source(path, text, old);
+	options.source = path;
+	trace->functions[2].file = path;
+	for (size_t i = 0; i < trace->nr_nodes; i++)
+		if (trace->nodes[i].function == 2)
+			trace->nodes[i].line = line;
+	written = report(trace, &options);
+	unlink(path);
+	assert_non_null(strstr(written, expected));
+	free(written);
+}
+
 static void test_text__source_has_costs_beside_its_lines(void **state)
 {
 	(void)state;
@@ -392,6 +411,38 @@ static void test_text__source_has_costs_beside_its_lines(void **state)
 		      "                                         4  \\x1b[31m\n"
 		      "  0.0%%         0   88.9%%   80.0 ms       5  five\n"
 		      "                                         6  six\n");
+}
+
+static void test_text__source_that_is_left_out_is_marked(void **state)
+{
+	char text[256] = "";
+
+	(void)state;
+	for (int line = 1; line <= 30; line++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d\n", line);
+	assert_source(text, true,
+		      "cpu-time: 9 samples, ~90.0 ms\n\n"
+		      " Self%%     ~Self  Total%%    ~Total    Line  %s\n"
+		      "                                         1  1\n"
+		      "                                         2  2\n"
+		      "                                         3  3\n"
+		      "                                         4  4\n"
+		      "  0.0%%         0   88.9%%   80.0 ms       5  5\n"
+		      "                                         6  6\n"
+		      "                                         7  7\n"
+		      "                                         8  8\n"
+		      "                                         9  9\n"
+		      "                                        10  10\n"
+		      "                                       ...\n");
+	assert_source_line(text, 12, true,
+			   "                                       ...\n"
+			   "                                         7  7\n");
+	assert_source_line(text, 30, true,
+			   "                                        29  29\n"
+			   "  0.0%         0   88.9%   80.0 ms      30  30\n");
+	assert_source_line(text, 30, true,
+			   "                                       ...\n"
+			   "                                        25  25\n");
 }
 
 static void test_text__source_that_changed_is_said(void **state)
@@ -411,6 +462,7 @@ static void test_text__source_that_changed_is_said(void **state)
 		"cpu-time: 9 samples, ~90.0 ms\n\n"
 		"The source has 2 lines now, and samples fell on line 5: it is not what ran.\n"
 		" Self%%     ~Self  Total%%    ~Total    Line  %s\n"
+		"                                       ...\n"
 		"  0.0%%         0   88.9%%   80.0 ms       5\n");
 }
 
@@ -626,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_text__unknown_names_are_sentences),
 		cmocka_unit_test(test_text__an_end_of_two_names_is_ambiguous),
 		cmocka_unit_test(test_text__source_has_costs_beside_its_lines),
+		cmocka_unit_test(test_text__source_that_is_left_out_is_marked),
 		cmocka_unit_test(test_text__source_that_changed_is_said),
 		cmocka_unit_test(test_text__a_line_twice_in_a_stack_counts_once),
 		cmocka_unit_test(test_text__missing_source_is_said),

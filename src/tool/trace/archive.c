@@ -292,24 +292,6 @@ static int write_entries(int fd, const struct input *input, struct errbuf *err)
 	return rc;
 }
 
-static int write_file(const char *path, const char *temporary, const struct input *input,
-		      struct errbuf *err)
-{
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	int rc;
-
-	if (fd < 0)
-		return errbuf_set(err, -errno, "%s", strerror(errno));
-	rc = write_entries(fd, input, err);
-	if (close(fd) && !rc)
-		rc = errbuf_set(err, -errno, "%s", strerror(errno));
-	if (!rc && rename(temporary, path))
-		rc = errbuf_set(err, -errno, "%s", strerror(errno));
-	if (rc)
-		unlink(temporary);
-	return rc;
-}
-
 /* What cannot be packed for being no directory may be what was packed before. */
 static int say_no_directory(const char *path, int rc, struct errbuf *err)
 {
@@ -324,31 +306,19 @@ static int say_no_directory(const char *path, int rc, struct errbuf *err)
 	return errbuf_set(err, rc, "'%s' is no recording: it is no directory", path);
 }
 
-int archive_write(const char *directory, const char *path, struct errbuf *err)
+int archive_write(const char *directory, int fd, struct errbuf *err)
 {
-	size_t room = strlen(path) + 32;
-	char *temporary = malloc(room);
 	struct input input;
-	int rc;
+	int rc = input_open_directory(&input, directory, err);
 
-	if (!temporary)
-		return errbuf_set(err, -ENOMEM, "Cannot write '%s': out of memory", path);
-	snprintf(temporary, room, "%s.%ld.tmp", path, (long)getpid());
-	rc = input_open_directory(&input, directory, err);
-	if (rc == -ENOTDIR)
-		rc = say_no_directory(directory, rc, err);
-	if (!rc && !input_find(&input, "manifest.json")) {
-		input_release(&input);
+	if (rc)
+		return rc == -ENOTDIR ? say_no_directory(directory, rc, err) : rc;
+	if (!input_find(&input, "manifest.json"))
 		rc = errbuf_set(err, -ENOENT, "'%s' is no recording: it has no manifest.json",
 				directory);
-	}
-	if (!rc) {
-		rc = write_file(path, temporary, &input, err);
-		input_release(&input);
-		if (rc)
-			errbuf_prepend(err, rc, "Cannot write the archive '%s'", path);
-	}
-	free(temporary);
+	else if (write_entries(fd, &input, err))
+		rc = errbuf_prepend(err, -EIO, "Cannot write the archive");
+	input_release(&input);
 	return rc;
 }
 

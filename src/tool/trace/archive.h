@@ -6,11 +6,11 @@
 #include "tool/trace/input.h"
 
 /**
- * archive_write - pack the recording in @directory into the file @path
- * Written under a temporary name beside it and renamed: @path is whole or untouched.
+ * archive_write - pack the recording in @directory into an open file or pipe, from its beginning to
+ * its end
  * Cost: about 1 us a sample. Returns 0 or a negative errno with a sentence.
  */
-int archive_write(const char *directory, const char *path, struct errbuf *err);
+int archive_write(const char *directory, int fd, struct errbuf *err);
 
 /**
  * archive_extract - write the files of an archive, byte by byte as they were, to a new directory

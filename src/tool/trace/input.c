@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,6 +88,15 @@ static int list_streams(struct input *input)
 	return rc;
 }
 
+/* The recorder has its directory locked (tool/recorder/directory.c), where there are such locks. */
+static bool is_locked(int directory)
+{
+	if (flock(directory, LOCK_SH | LOCK_NB))
+		return errno == EWOULDBLOCK;
+	flock(directory, LOCK_UN);
+	return false;
+}
+
 int input_open_directory(struct input *ret_input, const char *path, struct errbuf *err)
 {
 	struct input input = {.directory = -1};
@@ -95,6 +105,7 @@ int input_open_directory(struct input *ret_input, const char *path, struct errbu
 	input.directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (input.directory < 0)
 		return errbuf_set(err, -errno, "Cannot open '%s': %s", path, strerror(errno));
+	input.live = is_locked(input.directory); /* before its manifest may become the last one */
 	rc = add_if_regular(&input, "manifest.json");
 	if (!rc)
 		rc = list_streams(&input);

@@ -7,6 +7,7 @@
 #ifndef PATHPROF_TOOL_TRACE_INPUT_H
 #define PATHPROF_TOOL_TRACE_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct input_file {
 struct input {
 	struct input_file *files; /* sorted by name */
 	size_t nr_files;
+	bool live;	      /* a recorder was at it when its files were listed */
 	int directory;	      /* descriptor of the recording's directory, or -1 */
 	const uint8_t *bytes; /* the archive, or NULL */
 	size_t nr_bytes;

@@ -190,6 +190,19 @@ static void read_wall(struct manifest *manifest)
 		trace->wall.event++;
 }
 
+static void read_window(struct manifest *manifest)
+{
+	json_t *object = json_object_get(manifest->root, "window");
+
+	manifest->trace->window = (struct trace_window){
+		.given = json_is_object(object),
+		.delay_ns = number_of(object, "delay_ns"),
+		.duration_ns = number_of(object, "duration_ns"),
+		.begin_ns = number_of(object, "begin_ns"),
+		.end_ns = number_of(object, "end_ns"),
+	};
+}
+
 static void read_fields(struct manifest *manifest)
 {
 	json_t *root = manifest->root, *overhead = json_object_get(root, "overhead");
@@ -222,6 +235,7 @@ static void read_fields(struct manifest *manifest)
 	trace->left_out = number_of(root, "left_out");
 	read_interpreters(manifest);
 	read_wall(manifest);
+	read_window(manifest);
 }
 
 static int check_version(const json_t *root, struct errbuf *err)

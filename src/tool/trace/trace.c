@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SAMPLE_BYTES_MIN 16 /* compact header, two nodes, narrow count */
@@ -175,12 +176,23 @@ static void check_samples(struct reading *reading)
 				(unsigned long long)(expected - known));
 }
 
+/* On the clock of recordings that are made here. */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* What is only known when all is read: ends, and what a recorder that was killed did not say. */
 static int finish(struct reading *reading)
 {
 	struct trace *trace = reading->trace;
 	const char **problems;
 
+	if (trace->live)
+		trace->end_ns = now_ns();
 	if (trace->end_ns < reading->last_ns)
 		trace->end_ns = reading->last_ns;
 	for (size_t i = 0; i < trace->nr_threads; i++)
@@ -214,6 +226,7 @@ static int read_all(struct reading *reading, const struct input *input, struct e
 	rc = load_manifest(reading, input, err);
 	if (rc)
 		return rc;
+	reading->trace->live = input->live && !reading->trace->ended;
 	if (input->damage)
 		reading_problem(reading, "%s", input->damage);
 	rc = load_definitions(reading, input, err);

@@ -107,6 +107,14 @@ static inline bool state_is_wait(unsigned int state)
 	return state >= STATE_LOCK;
 }
 
+/* With --delay or --duration: in which samples were wanted, and what counts and losses are of. */
+struct trace_window {
+	bool given;
+	uint64_t delay_ns, duration_ns; /* duration 0: to the end */
+	uint64_t begin_ns;		/* 0: it has not begun */
+	uint64_t end_ns;		/* 0: it has not ended, or that is not known */
+};
+
 /* What --wall says of all threads. */
 struct trace_wall {
 	uint32_t event;	    /* that waits count as */
@@ -160,6 +168,8 @@ struct trace {
 	bool ended; /* the recorder lived to the end, complete or not; false: it records, or died */
 	const char *const *headlines; /* sentences of the recorder that come before all else */
 	size_t nr_headlines;
+	struct trace_window window;
+	bool live; /* it is being recorded; end_ns is when it was read */
 	struct trace_private *private;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What somebody may have meant to type. */
-#ifndef PATHPROF_TOOL_CLI_SUGGEST_H
-#define PATHPROF_TOOL_CLI_SUGGEST_H
+#ifndef PATHPROF_TOOL_EVENTS_SUGGEST_H
+#define PATHPROF_TOOL_EVENTS_SUGGEST_H
 
 /**
  * suggest - the word nearest to a mistyped one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nearest by edit distance: insert, delete, replace, or swap two neighbours, each costs 1. */
-#include "tool/cli/suggest.h"
+#include "tool/events/suggest.h"
 
 #include <stddef.h>
 #include <string.h>
