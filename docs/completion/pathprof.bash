@@ -34,7 +34,7 @@ _pathprof_values()
 	--by) echo 'function line file' ;;
 	--jitter) echo 'yes no' ;;
 	--trigger) echo 'perf-sigtrap perf-async cpu-timer cpu-clock' ;;
-	--state) echo 'running gil gil-wait runnable waiting' ;;
+	--state) echo 'running gil gil-wait runnable waiting unseen' ;;
 	-e | --event) [[ $2 == record ]] && _pathprof_events ;;
 	esac
 }

@@ -14,7 +14,7 @@ Kernel time is not included.
 Command    python3 work.py
 Host       box, Linux 6.1, A CPU, 2 CPUs
 When       2026-11-30 00:00:00 +0000, 250 ms
-Event      wall-time, a sample every 20 ms, by cpu-timer: 9 samples, ~450 ms of 500 ms counted
+Event      wall-time, a sample every 20 ms, by cpu-timer: 5 samples and 4 waits, ~450 ms of 500 ms counted
            page-faults, a sample every 10, by perf-sigtrap: 2 samples, ~20 of 27 counted
 Samples    7 in 2 threads of 1 process, 1 lost
 Waits      400 ms in 8; 4 were looked at, which took 87.5% of it and stand for the others
@@ -30,7 +30,7 @@ Lost or not seen
 COLUMNS = " Self%     ~Self  Total%    ~Total  Function  File:Line\n"
 
 WALL = f"""
-wall-time: 9 samples, ~450 ms
+wall-time: 5 samples and 4 waits, ~450 ms
 
 {COLUMNS}\
  55.6%    250 ms   55.6%    250 ms  hang      work.py:1
@@ -40,7 +40,7 @@ wall-time: 9 samples, ~450 ms
 """
 
 WAITING = f"""
-wall-time, waiting: 2 samples, ~310 ms
+wall-time, waiting: 2 waits, ~310 ms
 
 {COLUMNS}\
  80.6%    250 ms   80.6%    250 ms  hang      work.py:1
@@ -53,7 +53,7 @@ def alone(event, states, samples, count, places=(1, 1, 5), function=" Function  
     """A section in which burn() is the leaf of all."""
     burn, module, main = places
     return f"""
-{event}{states}: {samples} sample{"s" * (samples > 1)}, ~{count}
+{event}{states}: {samples}, ~{count}
 
  Self%     ~Self  Total%    ~Total {function}
 100.0%{count:>10}  100.0%{count:>10}  burn      work.py:{burn}
@@ -62,7 +62,7 @@ def alone(event, states, samples, count, places=(1, 1, 5), function=" Function  
 """
 
 
-FAULTS = alone("page-faults", "", 2, "20")
+FAULTS = alone("page-faults", "", "2 samples", "20")
 
 
 GIL = """\
@@ -109,22 +109,22 @@ def plain_environment(monkeypatch):
 @pytest.mark.parametrize("options, sections", [
     ([], [WALL, FAULTS]),
     (["--state=waiting"], [WAITING]),
-    (["--state=gil,gil-wait"], [alone("wall-time", ", gil+gil-wait", 5, "110 ms"),
-                                alone("page-faults", ", gil+gil-wait", 2, "20")]),
-    (["--state=gil-wait"], [alone("wall-time", ", gil-wait", 1, "30.0 ms")]),
+    (["--state=gil,gil-wait"], [alone("wall-time", ", gil+gil-wait", "4 samples and 1 wait", "110 ms"),
+                                alone("page-faults", ", gil+gil-wait", "2 samples", "20")]),
+    (["--state=gil-wait"], [alone("wall-time", ", gil-wait", "1 wait", "30.0 ms")]),
     (["--state=running", "--by=line"], [
-        alone("wall-time", ", running+gil", 5, "100 ms", (2, 9, 6)),
-        alone("page-faults", ", running+gil", 2, "20", (2, 9, 6))]),
+        alone("wall-time", ", running+gil", "5 samples", "100 ms", (2, 9, 6)),
+        alone("page-faults", ", running+gil", "2 samples", "20", (2, 9, 6))]),
     (["--state=runnable", "--threads"], [
-        alone("wall-time", ", runnable", 1, "10.0 ms"),
-        alone("wall-time", ", thread 7 python3 (2.2% of the event), runnable", 1, "10.0 ms")]),
+        alone("wall-time", ", runnable", "1 wait", "10.0 ms"),
+        alone("wall-time", ", thread 7 python3 (2.2% of the event), runnable", "1 wait", "10.0 ms")]),
     (["--split-state"], [
-        WALL, alone("wall-time", ", running", 1, "20.0 ms"), alone("wall-time", ", gil", 4, "80.0 ms"),
-        alone("wall-time", ", gil-wait", 1, "30.0 ms"), alone("wall-time", ", runnable", 1, "10.0 ms"),
-        WAITING, FAULTS, alone("page-faults", ", gil", 2, "20")]),
-    (["--split-state", "--event=page-faults"], [FAULTS, alone("page-faults", ", gil", 2, "20")]),
+        WALL, alone("wall-time", ", running", "1 sample", "20.0 ms"), alone("wall-time", ", gil", "4 samples", "80.0 ms"),
+        alone("wall-time", ", gil-wait", "1 wait", "30.0 ms"), alone("wall-time", ", runnable", "1 wait", "10.0 ms"),
+        WAITING, FAULTS, alone("page-faults", ", gil", "2 samples", "20")]),
+    (["--split-state", "--event=page-faults"], [FAULTS, alone("page-faults", ", gil", "2 samples", "20")]),
     (["--tree", "--state=waiting"], ["""
-wall-time, waiting: 2 samples, ~310 ms
+wall-time, waiting: 2 waits, ~310 ms
 
  Self%     ~Self  Total%    ~Total  Call path
   0.0%         0  100.0%    310 ms  <module>  work.py:1

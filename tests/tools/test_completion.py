@@ -11,7 +11,8 @@ SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "completion" / "pathprof
 
 COMPLETE = """
 compopt() { :; }
-pathprof() { printf 'cpu-time  ns\\npage-faults  events\\n'; }
+pathprof() { printf '%s\\n' 'EVENT UNIT TRIGGER PERIOD HERE' 'cpu-time ns cpu-timer 4000000 yes' \
+	'page-faults events perf-sigtrap 1 yes' 'cycles events - - no (1)' 'mem:ADDR events x 1 yes' '' 'no one'; }
 source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _pathprof
