@@ -136,9 +136,11 @@ struct exec_environment {
 /**
  * environment_for_exec - @envp and our two variables, our agent in front of its LD_PRELOAD
  * For the recorded process itself, not for a vfork child (the area is mapped).
+ * @restore_trap: the new image's agent shall set SIGTRAP, ignored now, to its default
  * Returns 0 or a negative errno.
  */
-int environment_for_exec(char *const envp[], struct exec_environment *ret_environment);
+int environment_for_exec(char *const envp[], bool restore_trap,
+			 struct exec_environment *ret_environment);
 void environment_release(struct exec_environment *environment);
 
 /* ---- meet.c ---- */
@@ -182,12 +184,16 @@ bool dispositions_owned(int signo);
 /** dispositions_has_handler - has the program a handler for @signo, one of ours? Signal-safe. */
 bool dispositions_has_handler(int signo);
 
+/** dispositions_ignored - does the program ignore @signo, one of ours? Signal-safe. */
+bool dispositions_ignored(int signo);
+
 /**
  * dispositions_before_exec - ignored signals that we own are ignored in the kernel too, since exec
  * keeps that; dispositions_exec_failed() is the way back. Both also in a vfork child. Signal-safe.
+ * @trap_too: SIGTRAP also where the program does not ignore it: none is queued from now on
  */
-void dispositions_before_exec(void);
-void dispositions_exec_failed(void);
+void dispositions_before_exec(bool trap_too);
+void dispositions_exec_failed(bool trap_too);
 
 /** dispositions_give_back - the program's own actions into the kernel: for a fork child */
 void dispositions_give_back(void);

@@ -232,19 +232,30 @@ int dispositions_take(int signo, bool (*ours)(const siginfo_t *info, void *conte
 	return 0;
 }
 
-static void put_ignored(bool exec_failed)
+static void put_ignored(bool exec_failed, bool trap_too)
 {
+	const struct sigaction ignored = {.sa_handler = SIG_IGN};
 	struct sigaction program, action;
 
 	for (int i = 0; i < NR_DISPOSITIONS; i++) {
+		int signo = disposition_signals[i];
+
 		if (!owned(&dispositions[i]))
 			continue;
 		read_program(&dispositions[i], &program);
-		if (program.sa_handler != SIG_IGN)
+		if (program.sa_handler != SIG_IGN && !(trap_too && signo == SIGTRAP))
 			continue;
-		action = exec_failed ? kernel_action(disposition_signals[i], &program) : program;
-		libc_next()->sigaction(disposition_signals[i], &action, NULL);
+		action = exec_failed ? kernel_action(signo, &program) : ignored;
+		libc_next()->sigaction(signo, &action, NULL);
 	}
+}
+
+bool dispositions_ignored(int signo)
+{
+	struct sigaction program;
+
+	read_program(find(signo), &program);
+	return program.sa_handler == SIG_IGN;
 }
 
 bool dispositions_has_handler(int signo)
@@ -255,14 +266,14 @@ bool dispositions_has_handler(int signo)
 	return program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN;
 }
 
-void dispositions_before_exec(void)
+void dispositions_before_exec(bool trap_too)
 {
-	put_ignored(false);
+	put_ignored(false, trap_too);
 }
 
-void dispositions_exec_failed(void)
+void dispositions_exec_failed(bool trap_too)
 {
-	put_ignored(true);
+	put_ignored(true, trap_too);
 }
 
 void dispositions_give_back(void)

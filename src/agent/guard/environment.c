@@ -6,23 +6,29 @@
  *   LD_PRELOAD=/lib/libpathprof-agent.so:theirs.so   ->  LD_PRELOAD=theirs.so
  *   LD_PRELOAD=/lib/libpathprof-agent.so             ->  gone
  *   PATHPROF_RECORDING=...                           ->  gone
+ *   PATHPROF_SIGTRAP=default                         ->  gone, and done (exec.c)
  *
  * The constructor runs first of all (the library is linked -z initfirst): before libc's own, so
- * nothing may be called there and getenv() would crash. It edits the envp array and the one string
- * in place. What it cannot hide is /proc/self/environ, which still shows PATHPROF_RECORDING, and
- * the auxiliary vector that a program looks for behind envp's NULL: it finds an empty one
- * (getauxval does not look there; Go falls back to /proc/self/auxv).
+ * nothing may be called there but syscall(), and getenv() would crash. It edits the envp array and
+ * the one string in place. What it cannot hide is /proc/self/environ, which still shows
+ * PATHPROF_RECORDING, and the auxiliary vector that a program looks for behind envp's NULL: it
+ * finds an empty one (getauxval does not look there; Go falls back to /proc/self/auxv).
  */
 #include "agent/guard/agent.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "agent/guard/handshake.h"
 
 #define PRELOAD_NAME	 "LD_PRELOAD="
 #define RECORDING_NAME	 HANDSHAKE_VARIABLE "="
+#define TRAP_NAME	 HANDSHAKE_TRAP "="
+#define EXEC_OURS_MAX	 3	    /* what we add to an environment */
 #define EXEC_ENTRIES_MAX (1u << 20) /* the kernel takes 6 MiB of pointers and strings at most */
 
 /* The value of @entry if it is @name ("NAME="), else NULL. */
@@ -77,6 +83,17 @@ static inline bool has_recording(char **envp)
 	return false;
 }
 
+/* One that is pending, blocked, was an event's: to ignore the signal once more drops it. */
+static inline void restore_trap(void)
+{
+	const struct kernel_sigaction by_default = {0};
+	struct kernel_sigaction ignored = {0};
+
+	ignored.handler = (void (*)(int, siginfo_t *, void *))(uintptr_t)SIG_IGN;
+	syscall(SYS_rt_sigaction, SIGTRAP, &ignored, NULL, sizeof(ignored.mask));
+	syscall(SYS_rt_sigaction, SIGTRAP, &by_default, NULL, sizeof(by_default.mask));
+}
+
 __attribute__((constructor)) static void environment_take(int argc, char **argv, char **envp)
 {
 	char **to = envp;
@@ -91,6 +108,10 @@ __attribute__((constructor)) static void environment_take(int argc, char **argv,
 		if (value != NULL) {
 			keep(agent.environment.recording, sizeof(agent.environment.recording),
 			     value, length_until(value, '\0', '\0'));
+			continue;
+		}
+		if (value_of(*from, TRAP_NAME) != NULL) {
+			restore_trap();
 			continue;
 		}
 		value = value_of(*from, PRELOAD_NAME);
@@ -110,7 +131,8 @@ static char *append(char *to, const char *text)
 	return to + length;
 }
 
-int environment_for_exec(char *const envp[], struct exec_environment *ret_environment)
+int environment_for_exec(char *const envp[], bool restore_trap,
+			 struct exec_environment *ret_environment)
 {
 	const struct agent_environment *ours = &agent.environment;
 	const char *theirs = NULL;
@@ -128,7 +150,7 @@ int environment_for_exec(char *const envp[], struct exec_environment *ret_enviro
 	strings = strlen(PRELOAD_NAME) + strlen(ours->preload) + 1 +
 		  (theirs != NULL ? strlen(theirs) : 0) + 1 + strlen(RECORDING_NAME) +
 		  strlen(ours->recording) + 1;
-	bytes = (entries + 3) * sizeof(char *) + strings;
+	bytes = (entries + EXEC_OURS_MAX + 1) * sizeof(char *) + strings;
 	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (area == MAP_FAILED)
 		return -errno;
@@ -136,7 +158,7 @@ int environment_for_exec(char *const envp[], struct exec_environment *ret_enviro
 	ret_environment->area = area;
 	ret_environment->area_bytes = bytes;
 	ret_environment->envp = area;
-	text = (char *)area + (entries + 3) * sizeof(char *);
+	text = (char *)area + (entries + EXEC_OURS_MAX + 1) * sizeof(char *);
 	ret_environment->envp[to++] = text;
 	text = append(append(text, PRELOAD_NAME), ours->preload);
 	if (theirs != NULL && *theirs != '\0')
@@ -144,6 +166,8 @@ int environment_for_exec(char *const envp[], struct exec_environment *ret_enviro
 	text++;
 	ret_environment->envp[to++] = text;
 	append(append(text, RECORDING_NAME), ours->recording);
+	if (restore_trap)
+		ret_environment->envp[to++] = (char *)TRAP_NAME "default";
 	for (size_t from = 0; from < entries; from++)
 		if (strncmp(envp[from], PRELOAD_NAME, strlen(PRELOAD_NAME)) != 0)
 			ret_environment->envp[to++] = envp[from];

@@ -3,9 +3,10 @@
  * Replacing the image. In libc each of these calls the kernel by itself, so each has a wrapper.
  *
  *   recorded process   our variables go into the new image's environment; events that might
- *                      still deliver are disabled (a queued SIGTRAP would kill the new image);
- *                      signals that the program ignores are ignored in the kernel too. All of
- *                      it is undone where the exec fails, and recording goes on.
+ *                      still deliver are disabled (a queued SIGTRAP would kill the new image),
+ *                      or, where the recorder has no turn, what they send is ignored; signals
+ *                      that the program ignores are ignored in the kernel too. All of it is
+ *                      undone where the exec fails, and recording goes on.
  *   fork, vfork child  the environment as it is; listed; the ignored signals as above
  *   else               straight through
  *
@@ -13,6 +14,12 @@
  * recorded process itself. Nothing is added where the agent's file cannot be opened (the loader
  * would complain), nor for a program that is set-uid, set-gid or has capabilities (the loader would
  * drop one variable and leave the other).
+ *
+ * Events that the recorder did not disable in time end with the image (remove_on_exec), but what
+ * they send until then is as deadly. A perf event's SIGTRAP is sent, not forced: while the kernel
+ * has it ignored none is queued, and what was queued is dropped. Exec keeps that, so the new
+ * image's agent is told to set the default again (environment.c); where there is none, SIGTRAP
+ * stays ignored.
  */
 #include "agent/guard/agent.h"
 
@@ -33,6 +40,7 @@ struct exec_plan {
 	bool child;    /* a fork or vfork child of it */
 	struct exec_environment environment;
 	struct slot *disabled; /* asked to disable the events of the process */
+	bool trap_ignored;     /* they may not be: nothing may come of them */
 };
 
 /* ---- may the target have our variables? ---- */
@@ -107,13 +115,11 @@ static bool ask_to_disable(struct slot *slot)
 }
 
 /* The calling thread's slot, or another of this process: any speaks for all events. */
-static struct slot *disable_events(void)
+static struct slot *ask_to_disable_any(void)
 {
 	struct memory *memory = &agent.capture.memory;
 	struct slot *slot = NULL;
 
-	if (!agent_has_source(TRIGGER_PERF_SIGTRAP) && !agent_has_source(TRIGGER_PERF_ASYNC))
-		return NULL;
 	if (agent_slot != NULL && ask_to_disable(agent_slot))
 		slot = agent_slot;
 	for (uint32_t i = 0; slot == NULL && i < memory->header->sizes.nr_slots; i++)
@@ -121,11 +127,22 @@ static struct slot *disable_events(void)
 			    SLOT_ACTIVE &&
 		    memory->slots[i].pid == agent.pid && ask_to_disable(&memory->slots[i]))
 			slot = &memory->slots[i];
-	if (slot != NULL) {
-		memory_ring(memory);
-		agent_futex_wait(&slot->arming, ARM_DISABLE, ARM_EXEC_WAIT_NS);
-	}
 	return slot;
+}
+
+static void disable_events(struct exec_plan *plan)
+{
+	bool traps = agent_has_source(TRIGGER_PERF_SIGTRAP);
+	uint32_t state = ARM_NONE;
+
+	if (!traps && !agent_has_source(TRIGGER_PERF_ASYNC))
+		return;
+	plan->disabled = ask_to_disable_any();
+	if (plan->disabled != NULL) {
+		memory_ring(&agent.capture.memory);
+		state = agent_futex_wait(&plan->disabled->arming, ARM_DISABLE, ARM_EXEC_WAIT_NS);
+	}
+	plan->trap_ignored = traps && state != ARM_DISABLED;
 }
 
 static void enable_events(struct slot *slot)
@@ -136,6 +153,12 @@ static void enable_events(struct slot *slot)
 }
 
 /* ---- before and after ---- */
+
+/* Is SIGTRAP ignored by us alone, so that the new image has to set it back? */
+static bool restores_trap(const struct exec_plan *plan)
+{
+	return plan->trap_ignored && !dispositions_ignored(SIGTRAP);
+}
 
 /* Returns the environment to exec with: @envp, or one with our variables. */
 static char *const *exec_begin(struct exec_plan *plan, const char *command, bool takes_environment,
@@ -149,14 +172,15 @@ static char *const *exec_begin(struct exec_plan *plan, const char *command, bool
 	if (plan->child && takes_environment)
 		agent_list_process(PROCESS_EXECED, (uint32_t)getpid(), (uint32_t)getppid(),
 				   command);
-	if (plan->recorded && takes_environment && agent_is_readable() &&
-	    environment_for_exec(envp != NULL ? envp : nothing, &plan->environment) == 0)
-		envp = plan->environment.envp;
 	if (plan->recorded)
-		plan->disabled = disable_events();
+		disable_events(plan);
+	if (plan->recorded && takes_environment && agent_is_readable() &&
+	    environment_for_exec(envp != NULL ? envp : nothing, restores_trap(plan),
+				 &plan->environment) == 0)
+		envp = plan->environment.envp;
 	if (plan->recorded || plan->child) {
 		masks_to_kernel();
-		dispositions_before_exec();
+		dispositions_before_exec(plan->trap_ignored);
 	}
 	errno = saved_errno;
 	return envp;
@@ -168,7 +192,7 @@ static int exec_failed(struct exec_plan *plan)
 	int saved_errno = errno;
 
 	if (plan->recorded || plan->child) {
-		dispositions_exec_failed();
+		dispositions_exec_failed(plan->trap_ignored);
 		masks_exec_failed();
 	}
 	if (plan->disabled != NULL)

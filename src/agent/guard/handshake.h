@@ -12,6 +12,9 @@
  * refused. PATH may hold colons. The agent takes both variables out of the environment before the
  * program can see them and puts them back when the recorded process replaces its image.
  *
+ * An exec whose events nobody disabled in time adds PATHPROF_SIGTRAP=default: SIGTRAP is ignored,
+ * and the agent of the new image sets it to its default before anything else runs.
+ *
  * The agent connects, sends one struct handshake_hello, receives one struct handshake_reply with
  * the memfd as SCM_RIGHTS, maps it, and closes everything. All within HANDSHAKE_TIMEOUT_MS.
  */
@@ -21,6 +24,7 @@
 #include <stdint.h>
 
 #define HANDSHAKE_VARIABLE   "PATHPROF_RECORDING"
+#define HANDSHAKE_TRAP	     "PATHPROF_SIGTRAP"
 #define HANDSHAKE_MAGIC	     0x4f4c4c48u /* "HLLO" */
 #define HANDSHAKE_VERSION    1u
 #define HANDSHAKE_TIMEOUT_MS 2000
