@@ -63,7 +63,7 @@ def test_jitter__a_program_that_closes_everything_keeps_its_own(tmp_path):
     options = ("-t", "async", "-c", "6", "-j", "3")
     run = record(tmp_path, program("events"), "closed", options=options)
     assert run.status == 0
-    assert run.result["samples"] > 300 and run.result["lost"]["late_arming"] == 2
+    assert run.result["samples"] > 1200 and sum(run.result["lost"].values()) == 0
 
 
 def test_by_signal__descriptors_are_high_and_stay_in_the_process(tmp_path):
@@ -80,8 +80,8 @@ def test_by_signal__descriptors_are_high_and_stay_in_the_process(tmp_path):
 def test_by_signal__a_program_that_closes_everything_keeps_its_own(tmp_path):
     run = record(tmp_path, program("events"), "closed", options=ASYNC)
     assert run.status == 0
-    assert run.result["samples"] > 600  # until it closed them
-    assert run.result["lost"]["late_arming"] == 2  # both threads went without
+    assert run.result["samples"] > 2400  # also behind that: both threads take theirs again
+    assert sum(run.result["lost"].values()) == 0
 
 
 @pytest.mark.parametrize("handler", [[], ["handler"]])

@@ -120,3 +120,38 @@ def test_exec__that_fails_leaves_recording_as_it_was(record, report, tmp_path):
     assert (done.returncode, done.stdout) == (0, "8\n0\n"), done.stderr
     touched = [row["self"] for row in report(directory)["functions"] if row["name"] == "touch"]
     assert touched and touched[0] >= PAGES
+
+
+# The thread begins while the recorder stands, and works when that has come back and opened its events.
+LATE = STALL + """
+def nr_events():
+    names = os.listdir(f"/proc/{recorder}/fd")
+    links = []
+    for name in names:
+        try:
+            links.append(os.readlink(f"/proc/{recorder}/fd/{name}"))
+        except FileNotFoundError:
+            pass
+    return sum("perf_event" in link for link in links)
+def work():
+    os.close(there)
+    while nr_events() == before:
+        os.sched_yield()
+    touch(PAGES)
+before = nr_events()
+stop()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+""".replace("PAGES", str(PAGES))
+
+
+@pytest.mark.parametrize("trigger", ["perf-sigtrap", "perf-async"])
+def test_thread__that_began_without_the_recorder_is_sampled_from_when_it_is_back(record, report, trigger):
+    done, directory = recorded(record, LATE, options=[f"--trigger={trigger}", "-e", "page-faults:u/period=10/"])
+    assert done.returncode == 0, done.stderr
+    got = report(directory)
+    assert got["lost"]["late_arming"] == 1  # said, and that is all
+    assert got["lost"]["total"] <= 3
+    touched = [row["self"] for row in got["functions"] if row["name"] == "touch"]
+    assert touched and abs(touched[0] - PAGES / 10) <= 10

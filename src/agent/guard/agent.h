@@ -62,9 +62,10 @@ struct agent_cpu_timer {
 	uint32_t event;
 };
 
-/* State of the async source: sources/perf_async.c. */
+/* State of the async source: sources/own_descriptor.c, perf_async.c. */
 struct agent_perf_async {
-	int recorder; /* pidfd, to take duplicates of the recorder's descriptors; or -errno */
+	_Atomic int recorder; /* pidfd, to take duplicates of its descriptors; or -errno */
+	_Atomic uint32_t looked_after_libc; /* for what libc's handler swallowed */
 };
 
 struct agent {

@@ -14,8 +14,8 @@
  * System calls that a sampled thread costs: 7 with the CPU timer (timer_create, timer_settime;
  * timer_delete, clock_gettime, getrusage, prctl, and the doorbell's futex in slot_end()), 6 with
  * perf events (the doorbell and a wait; the last four), the last four alone with inherited ones; by
- * signal seven more for each event (a duplicate, moved and armed; disabled, looked at and closed).
- * Tests count them.
+ * signal ten more for each event (a duplicate, looked at, moved and armed; looked at, disabled and
+ * closed). Tests count them.
  *
  * Raw clone() threads and libc's own helpers never tick: timers and events are per thread.
  * Destructors of thread-specific data run after the clean-up, unsampled.

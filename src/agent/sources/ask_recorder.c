@@ -10,7 +10,7 @@
 #include "agent/guard/agent.h"
 
 #define ARM_WAIT_NS 100000000ull /* opened by the recorder in 23 us, 3.6 ms on a busy machine */
-/* By signal nothing comes later: a thread without its own descriptors is not sampled at all. */
+/* By signal what comes later has the thread take its own descriptors in a handler. */
 #define ARM_WAIT_SIGNAL_NS 1000000000ull
 
 /* Of a recorder that has no turn a thread loses at most a hundredth of its time. */
@@ -42,7 +42,7 @@ static bool has_events_of_its_own(const struct memory_header *header, const stru
 static int answer_of(const struct slot *slot, uint32_t state)
 {
 	switch (state) {
-	case ARM_REQUESTED:
+	case ARM_LATE:
 		return -ETIMEDOUT;
 	case ARM_REFUSED:
 		return slot->arm_error < 0 ? slot->arm_error : -EACCES;
@@ -92,6 +92,10 @@ int ask_recorder_to_arm(struct capture *capture, struct slot *slot)
 	memory_ring(&capture->memory);
 	state = agent_futex_wait(&slot->arming, ARM_REQUESTED,
 				 longest_wait_ns(capture->memory.header));
+	/* Nobody waits from here on: what the recorder opens it has to start as well. */
+	if (state == ARM_REQUESTED &&
+	    atomic_compare_exchange_strong(&slot->arming, &state, ARM_LATE))
+		state = ARM_LATE;
 	account(&capture->memory.header->arming, agent_now_ns() - asked_ns);
 	return answer_of(slot, state);
 }

@@ -9,9 +9,8 @@
  *   signal     si_code POLL_HUP: it is disabled now; POLL_IN: armed once more still
  *              si_fd: the recorder's number, since the recorder set O_ASYNC
  *
- * The one exception to the rule that the target holds no descriptor of ours. Numbers are given
- * from the lowest free one up, so the duplicate has a low one for a moment, about 1 us, before it
- * is a high one; a thread that opens a file in that moment gets a higher number than it would.
+ * The duplicate: own_descriptor.c. Where the recorder has no turn while the thread starts, it arms
+ * the event itself when it has one, and the thread takes its duplicate at the first overflow.
  *
  * With jitter (struct memory_event) each period is drawn: at an overflow the event stands still, so
  * that the next period can be set without an occurrence being lost, and its count says what the
@@ -27,57 +26,18 @@
  * A stack of a signal that a raw system call had blocked is not the event's; no flag tells.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/guard/agent.h"
 #include "agent/sources/ask_recorder.h"
+#include "agent/sources/own_descriptor.h"
 #include "agent/sources/signal_33.h"
 #include "agent/sources/source.h"
 #include "core/base/draw.h"
-
-/* Where our numbers begin: above what programs use, but no table of descriptors of megabytes. */
-#define HIGH_NUMBER	  2048
-#define HIGH_NUMBER_LIMIT 4096 /* of RLIMIT_NOFILE, for that; below it the limit's last quarter */
-
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open	434
-#define SYS_pidfd_getfd 438
-#endif
-
-static int high_number(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= HIGH_NUMBER_LIMIT)
-		return HIGH_NUMBER;
-	return (int)(limit.rlim_cur - limit.rlim_cur / 4);
-}
-
-/* @fd under a high number, the low one closed. Raw calls: close() is a cancellation point. */
-static int move_high(int fd)
-{
-	long high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, high_number());
-	int error = errno;
-
-	syscall(SYS_close, fd);
-	return high < 0 ? -error : (int)high;
-}
-
-static int duplicate_of(int recorders_fd)
-{
-	long fd;
-
-	if (agent.perf_async.recorder < 0)
-		return agent.perf_async.recorder;
-	fd = syscall(SYS_pidfd_getfd, agent.perf_async.recorder, recorders_fd, 0);
-	return fd < 0 ? -errno : move_high((int)fd);
-}
 
 static int control(int fd, unsigned long request, const void *argument)
 {
@@ -99,12 +59,6 @@ static const struct memory_event *described(uint32_t event)
 	return &agent.capture.memory.header->events[event];
 }
 
-/* Is the number still ours? The program may have closed it and used it again. */
-static bool is_ours(int fd)
-{
-	return syscall(SYS_fcntl, fd, F_GETSIG) == SIGNAL_33;
-}
-
 static bool read_count(int fd, uint64_t *ret_count)
 {
 	return syscall(SYS_read, fd, ret_count, sizeof(*ret_count)) == sizeof(*ret_count);
@@ -117,13 +71,16 @@ static bool read_count(int fd, uint64_t *ret_count)
 static int set_next_period(struct slot *slot, uint32_t event)
 {
 	uint64_t period = described(event)->period, jitter = described(event)->jitter;
-	int r;
+	int fd, r;
 
 	if (!jitter && !has_first_period(slot, event))
 		return 0;
+	fd = own_descriptor(slot, event);
+	if (fd < 0)
+		return fd;
 	if (jitter)
 		period += draw_below(&slot->random, 2 * jitter + 1) - jitter;
-	r = control(slot->own_fds[event], PERF_EVENT_IOC_PERIOD, &period);
+	r = control(fd, PERF_EVENT_IOC_PERIOD, &period);
 	if (r < 0)
 		return r;
 	slot->first[event] = period;
@@ -132,7 +89,8 @@ static int set_next_period(struct slot *slot, uint32_t event)
 	return 0;
 }
 
-/* With jitter: what the sample stands for. Of a descriptor that just proved to be ours. */
+/* With jitter: what the sample stands for. Right behind set_next_period(), whose descriptor it
+ * reads. */
 static uint64_t counted_since(struct slot *slot, uint32_t event)
 {
 	uint64_t before = slot->counted[event];
@@ -148,19 +106,21 @@ static bool has_overflowed(const struct slot *slot, uint32_t event, uint64_t cou
 	return count - slot->counted[event] >= slot->first[event];
 }
 
+/* Without a descriptor: no more of this event in this thread. */
 static void rearm_or_end(struct slot *slot, uint32_t event)
 {
-	/* The program closed it: no more of this event in this thread. */
-	if (rearm(slot->own_fds[event]) < 0) {
-		slot->own_fds[event] = -1;
-		slot_lose(slot, LOSS_LATE_ARMING, 1);
-	}
+	int fd = own_descriptor(slot, event);
+
+	if (fd >= 0 && rearm(fd) == 0)
+		return;
+	own_descriptor_drop(slot, event);
+	slot_lose(slot, LOSS_DESCRIPTOR, 1);
 }
 
 static uint32_t event_of(const struct slot *slot, int recorders_fd)
 {
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
-		if (slot->own_fds[i] >= 0 && slot->event_fds[i] == recorders_fd)
+		if (slot->event_fds[i] >= 0 && slot->event_fds[i] == recorders_fd)
 			return i;
 	return EVENTS_MAX;
 }
@@ -169,12 +129,13 @@ static uint32_t event_of(const struct slot *slot, int recorders_fd)
 static bool is_stale(struct slot *slot, uint32_t event)
 {
 	uint64_t count;
+	int fd;
 
 	if (!described(event)->jitter || slot->doubted_at[event] == 0)
 		return false;
 	slot->doubted_at[event] = 0;
-	return is_ours(slot->own_fds[event]) && read_count(slot->own_fds[event], &count) &&
-	       !has_overflowed(slot, event, count);
+	fd = own_descriptor(slot, event);
+	return fd >= 0 && read_count(fd, &count) && !has_overflowed(slot, event, count);
 }
 
 void perf_async_overflowed(struct slot *slot, const siginfo_t *info, struct tick *tick)
@@ -211,9 +172,10 @@ static bool has_lost_one(struct slot *slot, uint32_t event, uint64_t count)
  */
 static bool may_have_overflowed(struct slot *slot, uint32_t event)
 {
+	int fd = own_descriptor(slot, event);
 	uint64_t count;
 
-	if (!is_ours(slot->own_fds[event]) || !read_count(slot->own_fds[event], &count))
+	if (fd < 0 || !read_count(fd, &count))
 		return true; /* arming says so */
 	if (described(event)->jitter)
 		return has_lost_one(slot, event, count);
@@ -224,45 +186,63 @@ static bool may_have_overflowed(struct slot *slot, uint32_t event)
 	return true;
 }
 
-/* SIGIO in the kernel is dispositions.c's; errno is kept there. */
-static bool on_sigio(const siginfo_t *info, void *context)
+/* Returns false where the thread has no events. */
+static bool arm_on_suspicion(struct slot *slot)
 {
-	struct slot *slot = agent_slot;
 	bool any = false;
 
-	(void)context;
-	if (info->si_code != SI_KERNEL || slot == NULL)
-		return false;
 	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
-		if (slot->own_fds[i] < 0)
+		if (slot->event_fds[i] < 0)
 			continue;
 		any = true;
 		if (may_have_overflowed(slot, i))
 			rearm_or_end(slot, i);
 	}
-	return any && !dispositions_has_handler(SIGIO);
+	return any;
+}
+
+/* SIGIO in the kernel is dispositions.c's; errno is kept there. */
+static bool on_sigio(const siginfo_t *info, void *context)
+{
+	struct slot *slot = agent_slot;
+
+	(void)context;
+	return info->si_code == SI_KERNEL && slot != NULL && arm_on_suspicion(slot) &&
+	       !dispositions_has_handler(SIGIO);
+}
+
+/*
+ * libc comes for signal 33 with the first thread: what came between that and our taking it back
+ * libc's handler has swallowed, and its event stands still. It was this thread's: there was none
+ * beside it.
+ */
+static void thread_created(void)
+{
+	int saved_errno = errno;
+
+	signal_33_retake();
+	if (agent_slot != NULL &&
+	    atomic_load_explicit(&agent.signal_33.taken_from_libc, memory_order_acquire) &&
+	    !atomic_exchange(&agent.perf_async.looked_after_libc, 1))
+		arm_on_suspicion(agent_slot);
+	errno = saved_errno;
 }
 
 static int process_start(struct capture *capture)
 {
-	long fd = syscall(SYS_pidfd_open, agent.parent, 0);
 	int r;
 
 	(void)capture;
-	agent.perf_async.recorder = fd < 0 ? -errno : move_high((int)fd);
-	syscall(SYS_fcntl, agent.perf_async.recorder, F_SETSIG, SIGNAL_33); /* for is_ours() */
+	own_descriptor_begin();
 	r = signal_33_take();
 	return r < 0 ? r : dispositions_take(SIGIO, on_sigio);
 }
 
 static int take_event(struct slot *slot, uint32_t event)
 {
-	int fd = duplicate_of(slot->event_fds[event]);
+	int fd = own_descriptor_take(slot, event);
 
-	if (fd < 0)
-		return fd;
-	slot->own_fds[event] = fd;
-	return rearm(fd);
+	return fd < 0 ? fd : rearm(fd);
 }
 
 static int thread_start(struct capture *capture, struct slot *slot)
@@ -279,44 +259,19 @@ static int thread_start(struct capture *capture, struct slot *slot)
 	return r;
 }
 
-static void close_own(const struct slot *slot)
-{
-	for (uint32_t i = 0; i < EVENTS_MAX; i++)
-		if (slot->own_fds[i] >= 0 && is_ours(slot->own_fds[i]))
-			syscall(SYS_close, slot->own_fds[i]);
-}
-
 static void thread_stop(struct capture *capture, struct slot *slot)
 {
 	(void)capture;
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
-		if (slot->own_fds[i] >= 0)
-			control(slot->own_fds[i], PERF_EVENT_IOC_DISABLE, NULL);
-	close_own(slot);
-	for (uint32_t i = 0; i < EVENTS_MAX; i++)
-		slot->own_fds[i] = -1;
-}
-
-/* The child has copies of the descriptors of all threads; slots are its parent's, only read. */
-static void forked(void)
-{
-	const struct memory *memory = &agent.capture.memory;
-
-	for (uint32_t i = 0; i < memory->header->sizes.nr_slots; i++)
-		if (atomic_load_explicit(&memory->slots[i].state, memory_order_acquire) ==
-		    SLOT_ACTIVE)
-			close_own(&memory->slots[i]);
-	if (agent.perf_async.recorder >= 0 && is_ours(agent.perf_async.recorder))
-		syscall(SYS_close, agent.perf_async.recorder);
-	agent.perf_async.recorder = -EBADF;
+		own_descriptor_drop(slot, i);
 }
 
 const struct source source_perf_async = {
 	.name = "perf-async",
 	.trigger = TRIGGER_PERF_ASYNC,
 	.process_start = process_start,
-	.thread_created = signal_33_retake,
+	.thread_created = thread_created,
 	.thread_start = thread_start,
 	.thread_stop = thread_stop,
-	.forked = forked,
+	.forked = own_descriptors_forked,
 };

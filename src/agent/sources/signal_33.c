@@ -6,7 +6,7 @@
  * sigaction() refuses it, so the kernel is asked directly. glibc installs its handler at the
  * first pthread_create(); signal_33_retake() takes the signal back then, once, and everything that
  * is not ours goes to glibc's handler. Between the two ours fall into glibc's handler, which
- * ignores them.
+ * ignores them: a tick of a timer, an event that has to be armed again (perf_async.c).
  *
  *   SI_TIMER with our value      a CPU timer                 cpu_timer.c
  *   POLL_IN .. POLL_HUP          an event with F_SETSIG(33)  perf_async.c

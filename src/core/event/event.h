@@ -44,7 +44,10 @@ enum trigger {
 	X(LOSS_KERNEL_THROTTLED, "kernel_throttled",                                       \
 	  "the kernel stopped the event until its next tick, above "                       \
 	  "kernel.perf_event_max_sample_rate: raise that, or "                             \
-	  "kernel.perf_cpu_time_max_percent, by which the kernel lowers it")
+	  "kernel.perf_cpu_time_max_percent, by which the kernel lowers it")               \
+	X(LOSS_DESCRIPTOR, "descriptor",                                                   \
+	  "where the program had closed the event's descriptor and it could not be had "   \
+	  "again: from then on the thread was not sampled")
 
 enum loss_reason {
 #define X(id, key, sentence) id,

@@ -37,7 +37,7 @@
 #include "core/event/event.h"
 
 #define MEMORY_MAGIC   0x314d454d46525050ull /* "PPRFMEM1" */
-#define MEMORY_VERSION 4u
+#define MEMORY_VERSION 5u
 
 #define FRAMES_MAX	  1024 /* frames a sample keeps; deeper stacks get NODE_TRUNCATED at the root */
 #define WALK_MEMO_ENTRIES 64 /* code objects remembered within one walk */
@@ -146,11 +146,13 @@ enum slot_state {
  * Hand-over with the recorder about perf events, and a futex both wait on:
  *   thread: NONE -> REQUESTED, ring the doorbell, wait until it is not REQUESTED (bounded)
  *   recorder: REQUESTED -> ARMED or REFUSED (arm_error set before)
+ *   thread, waited long enough: REQUESTED -> LATE; recorder -> ARMED or REFUSED all the same
  *   exec wrapper: ARMED -> DISABLE, ring, wait; recorder -> DISABLED; exec failed: -> ENABLE,
  *   ring, wait; recorder -> ARMED. DISABLE and ENABLE concern all events of the process.
  *
  * TRIGGER_PERF_ASYNC: with ARMED event_fds[] are the recorder's numbers of the events, which the
- * thread takes duplicates of (own_fds[]) and by which a signal names its event.
+ * thread takes duplicates of (own_fds[]) and by which a signal names its event. The thread arms
+ * them; of one that is LATE the recorder does, and the thread takes them at the first overflow.
  *
  * First periods are drawn at random. An event of which bit e of `first_period` is set (before
  * ARMED, by the recorder) has that of `first[]` still. Its first overflow is a sample, of those
@@ -169,6 +171,7 @@ enum arm_state {
 	ARM_DISABLE,
 	ARM_DISABLED,
 	ARM_ENABLE,
+	ARM_LATE,
 };
 
 enum whole_period_asked { /* in between: event + 1 */

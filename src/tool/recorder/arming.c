@@ -159,6 +159,22 @@ static int open_events(struct recorder *recorder, struct slot *slot, struct even
 	return code;
 }
 
+/* By signal the thread arms its events as soon as it has the answer; of one that went on, we do. */
+static void answer_armed(const struct recorder *recorder, struct slot *slot,
+			 const struct event_set *set)
+{
+	uint32_t asked = ARM_REQUESTED;
+
+	if (atomic_compare_exchange_strong(&slot->arming, &asked, ARM_ARMED)) {
+		syscall(SYS_futex, &slot->arming, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		return;
+	}
+	for (uint32_t e = 0; e < recorder->request->nr_events; e++)
+		if (set->fds[e] >= 0 && is_async(&recorder->request->events[e]))
+			(void)perf_rearm(set->fds[e]);
+	answer(slot, ARM_ARMED);
+}
+
 static void arm(struct recorder *recorder, struct slot *slot, struct event_set *set)
 {
 	struct errbuf err = {0};
@@ -166,7 +182,7 @@ static void arm(struct recorder *recorder, struct slot *slot, struct event_set *
 	int code = open_events(recorder, slot, set, &refused);
 
 	if (!code) {
-		answer(slot, ARM_ARMED);
+		answer_armed(recorder, slot, set);
 		return;
 	}
 	slot->arm_error = code;
@@ -248,6 +264,7 @@ void arming_serve(struct recorder *recorder)
 			continue;
 		switch (atomic_load_explicit(&slot->arming, memory_order_acquire)) {
 		case ARM_REQUESTED:
+		case ARM_LATE:
 			arm(recorder, slot, set);
 			break;
 		case ARM_ARMED:

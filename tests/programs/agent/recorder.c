@@ -204,6 +204,7 @@ static void serve_arming(struct slot *slot, uint32_t i)
 {
 	switch (atomic_load(&slot->arming)) {
 	case ARM_REQUESTED:
+	case ARM_LATE:
 		totals.asked++;
 		if (event_fds[i] > 0)
 			close(event_fds[i]);
