@@ -60,3 +60,19 @@ def test_blocking_calls__are_never_broken_off_and_own_alarms_come(record, option
     # A clock's tick that is due when the alarm meets the read has the kernel begin the read again:
     # the handler must undo that (agent/sources/interrupted_call.h).
     assert alarms == 40
+
+
+@pytest.mark.parametrize("options", [["--trigger=perf-async", "-e", "page-faults:u/period=20/"],
+                                     ["--trigger=perf-sigtrap", "-e", "page-faults/period=20/"]],
+                         ids=["async", "sigtrap"])
+def test_longjmp__out_of_an_alarm_leaves_no_sample_half_taken(record, report, options):
+    """The alarm waits until the handler has come back, which arms the event again."""
+    pages = 100000
+    done, directory = record([PROGRAMS / "longjmp", str(pages)], *options)
+    if done.returncode == 125:
+        pytest.skip(f"SKIPPED: {done.stderr}")
+    assert (done.returncode, done.stdout) == (0, "jumped\n"), done.stderr
+    event, = report(directory)["events"]
+    assert event["count"] >= pages
+    assert abs(event["samples"] - event["count"] / 20) <= 2
+    assert nr_samples(directory) >= event["samples"]

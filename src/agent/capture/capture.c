@@ -3,7 +3,7 @@
  * A tick becomes a sample: the part of the signal handler that does the work. Printable.
  *
  *   wanted at all?    -> no: nothing, not counted (--delay, --duration)
- *   inside already?   -> LOSS_NESTED
+ *   inside already?   -> LOSS_NESTED; not if it was left by a longjmp: then that one is lost
  *   too soon?         -> LOSS_THROTTLED
  *   walk and intern   -> LOSS_TABLE_FULL
  *   without the lock? -> left out, where only samples with it are wanted (--gil)
@@ -20,6 +20,8 @@
 #include <time.h>
 
 #include "agent/capture/python_stack.h"
+
+#define NESTED_MAX 64 /* ticks in a row: more cannot be nested */
 
 static uint64_t now_ns(void)
 {
@@ -126,19 +128,47 @@ static bool too_soon(const struct capture *capture, const struct slot *slot,
 	       tick->time_ns - last_ns < capture->memory.header->events[tick->event].min_gap_ns;
 }
 
+/*
+ * Is the handler that is inside one whose frame is gone? A handler of the program's ran over it (of
+ * a SIGSEGV that somebody sent: all else waits) and left by siglongjmp(). What interrupts lies
+ * below on the stack. Where it went deeper since, or to another stack, ticks tell: they are blocked
+ * in handlers, so that hardly one is nested.
+ */
+static bool was_left(const struct slot *slot, uintptr_t frame)
+{
+	return slot->busy_at != 0 && (frame >= slot->busy_at || slot->nested > NESTED_MAX);
+}
+
+/* Returns false: it is taken, by a handler that this one interrupts. */
+static bool enter(struct capture *capture, struct slot *slot, uint32_t event)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (atomic_load_explicit(&slot->busy, memory_order_relaxed)) {
+		slot->nested++;
+		if (!was_left(slot, frame))
+			return false;
+		slot_refuse(slot, slot->busy_event, LOSS_NESTED);
+		slot_recover(&capture->memory, slot);
+	}
+	slot->nested = 0;
+	slot->busy_at = frame;
+	slot->busy_event = event;
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return true;
+}
+
 void capture_tick(struct capture *capture, struct slot *slot, const struct tick *tick)
 {
 	uint64_t end_ns;
 
 	if (!atomic_load_explicit(&capture->memory.header->recording, memory_order_relaxed))
 		return;
-	if (atomic_load_explicit(&slot->busy, memory_order_relaxed)) {
+	if (!enter(capture, slot, tick->event)) {
 		slot_refuse(slot, tick->event, LOSS_NESTED);
 		return;
 	}
-	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-
 	slot_add(&slot->overrun, tick->overrun);
 	if (too_soon(capture, slot, tick)) {
 		slot_refuse(slot, tick->event, LOSS_THROTTLED);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <ucontext.h>
 
@@ -131,6 +132,57 @@ static void test_capture__a_nested_tick_is_a_loss(void **state)
 	assert_int_equal(atomic_load(&slot->lost[LOSS_NESTED]), 2);
 	assert_int_equal(atomic_load(&slot->samples[0]), 1);
 	assert_int_equal(tick(), node); /* not busy any more */
+}
+
+static jmp_buf out;
+
+static void leave(void)
+{
+	longjmp(out, 1);
+}
+
+/* Called deeper and deeper: the frame of the handler that was left is above them all. */
+static __attribute__((noinline)) void tick_below(unsigned int depth)
+{
+	volatile char frame[256];
+
+	frame[0] = (char)depth;
+	if (depth)
+		tick_below(depth - 1);
+	else
+		tick_at(slot->last_ns + 1);
+	frame[0]++;
+}
+
+static void test_capture__a_handler_that_was_left_is_one_loss(void **state)
+{
+	(void)state;
+	call(1, 1);
+	tick();
+	fake.during_walk = leave;
+	if (setjmp(out) == 0)
+		tick_below(20);
+	fake.during_walk = NULL;
+	assert_int_equal(atomic_load(&slot->busy), 1);
+	assert_python(tick(), 1001, 1, false);
+	assert_int_equal(atomic_load(&slot->lost[LOSS_NESTED]), 1);
+	assert_int_equal(atomic_load(&slot->samples[0]), 2);
+	assert_int_equal(atomic_load(&slot->refused[0]), 1);
+}
+
+static void test_capture__a_handler_that_was_left_is_found_out_below_it(void **state)
+{
+	(void)state;
+	call(1, 1);
+	fake.during_walk = leave;
+	if (setjmp(out) == 0)
+		tick();
+	fake.during_walk = NULL;
+	for (int i = 0; i < 100; i++)
+		tick_below(20);
+	assert_in_range(atomic_load(&slot->lost[LOSS_NESTED]), 64, 70);
+	assert_int_equal(atomic_load(&slot->samples[0]) + atomic_load(&slot->lost[LOSS_NESTED]),
+			 101);
 }
 
 static void test_capture__too_soon_is_a_loss(void **state)
@@ -398,6 +450,8 @@ int main(void)
 		CAPTURE_TEST(a_thread_without_python),
 		CAPTURE_TEST(not_recording_is_no_loss),
 		CAPTURE_TEST(a_nested_tick_is_a_loss),
+		CAPTURE_TEST(a_handler_that_was_left_is_one_loss),
+		CAPTURE_TEST(a_handler_that_was_left_is_found_out_below_it),
 		CAPTURE_TEST(too_soon_is_a_loss),
 		CAPTURE_TEST(each_event_has_a_gap_of_its_own),
 		CAPTURE_TEST(a_full_table_is_a_loss),

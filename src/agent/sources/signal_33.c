@@ -115,15 +115,20 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 	errno = saved_errno;
 }
 
-/* Ours into the kernel, what was there into libc_action. Twice at once does no harm. */
+/*
+ * Ours into the kernel, what was there into libc_action. Twice at once does no harm.
+ *
+ * The program's signals wait: a handler of its own that ran over ours and left by siglongjmp()
+ * would leave a sample half taken, and an event that nobody arms again. But for the walk's loads,
+ * which may fault, and a system call filter that has the program answer our calls.
+ */
 int signal_33_take(void)
 {
 	const struct kernel_sigaction ours = {
 		.handler = on_signal,
 		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | RESTORER_FLAG,
 		.restorer = RESTORER,
-		/* Never SIGSEGV or SIGBUS: the walk's loads may fault. */
-		.mask = SIGNAL_BIT(SIGNAL_33) | SIGNAL_BIT(SIGTRAP),
+		.mask = ~(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGSYS)),
 	};
 	struct kernel_sigaction before = {0};
 	int r = kernel_sigaction(NULL, &before);

@@ -141,6 +141,12 @@ void slot_lose(struct slot *slot, enum loss_reason reason, uint64_t number);
 void slot_refuse(struct slot *slot, uint32_t event, enum loss_reason reason);
 void slot_degrade(struct slot *slot, enum degraded_reason reason);
 
+/**
+ * slot_recover - the thread left its handler in the middle of a sample, for good
+ * What may be half written is forgotten: the last stack, a packet that was being closed.
+ */
+void slot_recover(struct memory *memory, struct slot *slot);
+
 /** memory_ring - bump the doorbell and wake the recorder (one futex system call) */
 void memory_ring(struct memory *memory);
 

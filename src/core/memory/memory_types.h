@@ -203,6 +203,9 @@ struct slot {
 	uint32_t generation;		     /* bumped at each claim */
 	uint32_t pid, tid;
 	_Atomic uint32_t busy; /* the handler is inside: a nested tick is a loss */
+	uint32_t busy_event;   /* whose sample it takes */
+	uint32_t nested;       /* ticks in a row that found it busy */
+	uint64_t busy_at;      /* its frame's address; 0: not known */
 	uint32_t packet;       /* index + 1 of the open packet; 0: none */
 	uint32_t packet_seq;   /* of the next packet of this stream; survives reuse */
 	uint32_t walk_epoch;

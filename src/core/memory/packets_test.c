@@ -157,6 +157,34 @@ static void test_packets__no_free_packet_is_a_counted_loss(void **state)
 	fixture_release(&fixture);
 }
 
+/* Left by a longjmp in the middle: the packet may be the recorder's, or another's, by now. */
+static void test_packets__a_slot_that_recovers_forgets_what_is_not_its_own(void **state)
+{
+	struct fixture fixture = fixture_small();
+	struct memory *m = &fixture.memory;
+	struct slot *slot = fixture_thread(&fixture, 1, 1), *other = fixture_thread(&fixture, 1, 2);
+	uint32_t link;
+
+	(void)state;
+	write_samples(&fixture, slot, 1);
+	link = slot->packet;
+	slot->previous_depth = 3;
+	slot_recover(m, slot);
+	assert_int_equal(slot->packet, link);
+	assert_int_equal(slot->previous_depth, 0);
+	write_samples(&fixture, other, 1);
+	slot->packet = other->packet;
+	slot_recover(m, slot);
+	assert_int_equal(slot->packet, 0);
+	slot->packet = link;
+	atomic_store(&memory_packet(m, link - 1)->state, PACKET_FULL);
+	slot_recover(m, slot);
+	assert_int_equal(slot->packet, 0);
+	slot_recover(m, slot);
+	assert_int_equal(slot->packet, 0);
+	fixture_release(&fixture);
+}
+
 static void test_packets__losses_of_a_stream_never_go_back(void **state)
 {
 	struct fixture fixture = fixture_small();
@@ -431,6 +459,7 @@ int main(void)
 		cmocka_unit_test(test_packets__time_never_goes_back_in_a_stream),
 		cmocka_unit_test(test_packets__closed_when_the_largest_event_does_not_fit),
 		cmocka_unit_test(test_packets__no_free_packet_is_a_counted_loss),
+		cmocka_unit_test(test_packets__a_slot_that_recovers_forgets_what_is_not_its_own),
 		cmocka_unit_test(test_packets__losses_of_a_stream_never_go_back),
 		cmocka_unit_test(test_packets__taken_in_order_over_reuse),
 		cmocka_unit_test(test_packets__every_packet_goes_round),

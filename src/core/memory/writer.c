@@ -54,6 +54,8 @@ static void clear_slot(struct slot *slot)
 	atomic_store_explicit(&slot->handler_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->arming, ARM_NONE, memory_order_relaxed);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	slot->busy_event = slot->nested = 0;
+	slot->busy_at = 0;
 	slot->arm_error = 0;
 	slot->generation++;
 	slot->pid = slot->tid = 0;
@@ -233,6 +235,20 @@ void slot_refuse(struct slot *slot, uint32_t event, enum loss_reason reason)
 {
 	slot_lose(slot, reason, 1);
 	atomic_fetch_add_explicit(&slot->refused[event], 1, memory_order_relaxed);
+}
+
+void slot_recover(struct memory *memory, struct slot *slot)
+{
+	const struct packet_control *packet;
+
+	slot->previous_depth = 0;
+	if (!slot->packet)
+		return;
+	/* Pushed already, it is the recorder's or another slot's by now. */
+	packet = memory_packet(memory, slot->packet - 1);
+	if (atomic_load_explicit(&packet->state, memory_order_acquire) != PACKET_OPEN ||
+	    packet->slot != slot_index(memory, slot))
+		slot->packet = 0;
 }
 
 void slot_degrade(struct slot *slot, enum degraded_reason reason)
