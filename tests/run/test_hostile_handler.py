@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the handler may not do, and what the program's system calls may not feel of it."""
 
+import subprocess
+
 import pytest
 
 from conftest import BUILD
@@ -76,3 +78,20 @@ def test_longjmp__out_of_an_alarm_leaves_no_sample_half_taken(record, report, op
     assert event["count"] >= pages
     assert abs(event["samples"] - event["count"] / 20) <= 2
     assert nr_samples(directory) >= event["samples"]
+
+
+@pytest.mark.parametrize("access", ["w", "rw"])
+def test_breakpoint__under_the_handlers_own_frames_is_ended(record, report, access):
+    """Each handler would set off the next, and the program never take a step."""
+    pages = 2000
+    program = PROGRAMS / "watched-stack"
+    address = subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
+    options = ["--trigger=perf-sigtrap", "-e", f"page-faults:u/period=1/,mem:{address}/8:{access}"]
+    done, directory = record([program, str(pages)], *options)
+    if done.returncode == 125:
+        pytest.skip(f"SKIPPED: {done.stderr}")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert f"mem:{address}/8:{access} was ended in thread" in done.stderr
+    got = report(directory)
+    assert got["events"][0]["samples"] >= pages  # that one goes on
+    assert got["lost"]["delayed"] >= 64

@@ -118,3 +118,16 @@ void ask_recorder_for_whole_period(struct slot *slot, uint32_t event, uint64_t n
 	else
 		slot->whole_again_ns = now_ns; /* it has a turn */
 }
+
+void ask_recorder_to_end(struct slot *slot, uint32_t event, uint64_t now_ns)
+{
+	uint32_t asked = (event + 1) | WHOLE_END;
+
+	if (agent_recorder_gone(now_ns))
+		return;
+	atomic_store_explicit(&slot->whole_asked, asked, memory_order_release);
+	memory_ring(&agent.capture.memory);
+	if (agent_futex_wait(&slot->whole_asked, asked, WHOLE_WAIT_NS) != asked ||
+	    !atomic_compare_exchange_strong(&slot->whole_asked, &asked, WHOLE_NONE))
+		agent_futex_wait(&slot->whole_asked, WHOLE_AT_WORK, ARM_WAIT_NS);
+}

@@ -25,4 +25,11 @@ int ask_recorder_to_arm(struct capture *capture, struct slot *slot);
  */
 void ask_recorder_for_whole_period(struct slot *slot, uint32_t event, uint64_t now_ns);
 
+/**
+ * ask_recorder_to_end - have one of the calling thread's events disabled for good
+ * To be called in its handler, as the above; waits at most WHOLE_WAIT_NS for the recorder's turn.
+ * Signal-safe.
+ */
+void ask_recorder_to_end(struct slot *slot, uint32_t event, uint64_t now_ns);
+
 #endif

@@ -11,11 +11,16 @@
  * first overflow waits for it. Where it does not come in time, the thread goes on with the first
  * period and samples at the overflow that makes a whole one full; nothing is lost by that.
  *
+ * A breakpoint may be where our own frames come, or on what the handler writes or runs. Then each
+ * handler sets off the next, and the program does not come to take a step: the recorder is asked to
+ * end the event.
+ *
  * An event's SIGTRAP has si_code TRAP_PERF and our cookie (core/memory/perf_cookie.h). The events
  * of a thread live until the kernel has it exit, which is after its slot ended: those hits carry a
  * cookie of no present thread and are dropped. Everything else is the program's.
  */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -33,7 +38,10 @@
  */
 #define SI_PERF_DATA_AT	 (offsetof(siginfo_t, si_addr) + 8)
 #define SI_PERF_FLAGS_AT (SI_PERF_DATA_AT + 12)
+#define SI_PERF_TYPE_AT	 (SI_PERF_DATA_AT + 8)
 #define PERF_FLAG_ASYNC	 1u /* TRAP_PERF_FLAG_ASYNC: was blocked when it happened */
+
+#define STUCK_MAX 64 /* handlers in a row that return to the very same registers */
 
 _Static_assert(offsetof(siginfo_t, si_addr) == 16, "64-bit siginfo");
 
@@ -51,6 +59,14 @@ static uint32_t perf_flags(const siginfo_t *info)
 
 	memcpy(&flags, (const char *)info + SI_PERF_FLAGS_AT, sizeof(flags));
 	return flags;
+}
+
+static bool is_breakpoint(const siginfo_t *info)
+{
+	uint32_t type;
+
+	memcpy(&type, (const char *)info + SI_PERF_TYPE_AT, sizeof(type));
+	return type == PERF_TYPE_BREAKPOINT;
 }
 
 /* Is it an event of this recording, of whatever thread, living or ended? */
@@ -132,6 +148,36 @@ static void on_overflow(struct slot *slot, const siginfo_t *info, const ucontext
 		ask_recorder_for_whole_period(slot, event, now_ns);
 }
 
+static uint64_t hash_of_registers(const ucontext_t *interrupted)
+{
+#if defined(__x86_64__)
+	const uint64_t *words = (const uint64_t *)interrupted->uc_mcontext.gregs;
+	const size_t nr_words = REG_RIP + 1;
+#else
+	const uint64_t *words = (const uint64_t *)interrupted->uc_mcontext.regs;
+	const size_t nr_words = 31 + 2; /* with sp and pc */
+#endif
+	uint64_t hash = 1;
+
+	for (size_t i = 0; i < nr_words; i++)
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ull;
+	return hash;
+}
+
+/* Did the handler itself set it off, and the one before, without the program's doing anything? */
+static bool is_stuck(struct slot *slot, const siginfo_t *info, const ucontext_t *interrupted)
+{
+	uint64_t registers;
+
+	if (!(perf_flags(info) & PERF_FLAG_ASYNC) || !is_breakpoint(info))
+		return false;
+	registers = hash_of_registers(interrupted);
+	if (registers != slot->stuck_at)
+		slot->stuck = 0;
+	slot->stuck_at = registers;
+	return ++slot->stuck % STUCK_MAX == 0;
+}
+
 /* SIGTRAP in the kernel is dispositions.c's; errno is kept there. */
 static bool on_trap(const siginfo_t *info, void *context)
 {
@@ -141,8 +187,11 @@ static bool on_trap(const siginfo_t *info, void *context)
 	if (!is_ours(info, agent.capture.memory.header))
 		return false;
 	interrupted_call_settle(context);
-	if (slot != NULL && is_of_slot(perf_data(info), slot))
+	if (slot != NULL && is_of_slot(perf_data(info), slot)) {
 		on_overflow(slot, info, context, now_ns);
+		if (is_stuck(slot, info, context))
+			ask_recorder_to_end(slot, perf_cookie_event(perf_data(info)), now_ns);
+	}
 	interrupted_call_settle(context);
 	return true;
 }

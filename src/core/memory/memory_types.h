@@ -162,6 +162,9 @@ enum slot_state {
  *   recorder: event + 1 -> AT_WORK; sets what is left of the period that the thread is in (a new
  *   first period, where it went on with the former one) or clears the bit; -> NONE
  *   thread, waited long enough: event + 1 -> NONE, and goes on with the first period
+ * or has it end the event, which the thread's own handler sets off each time:
+ *   thread: whole_asked NONE -> event + 1 | WHOLE_END, ring, wait (bounded)
+ *   recorder: -> AT_WORK; disables it for good; -> NONE
  */
 enum arm_state {
 	ARM_NONE = 0, /* nothing asked of the recorder (CPU timers) */
@@ -176,6 +179,7 @@ enum arm_state {
 
 enum whole_period_asked { /* in between: event + 1 */
 			  WHOLE_NONE = 0,
+			  WHOLE_END = 1u << 30,
 			  WHOLE_AT_WORK = 1u << 31,
 };
 
@@ -206,6 +210,8 @@ struct slot {
 	uint32_t busy_event;   /* whose sample it takes */
 	uint32_t nested;       /* ticks in a row that found it busy */
 	uint64_t busy_at;      /* its frame's address; 0: not known */
+	uint64_t stuck_at;     /* breakpoints set off in the handler: the registers it returns to */
+	uint64_t stuck;	       /* so often without a step of the program's in between */
 	uint32_t packet;       /* index + 1 of the open packet; 0: none */
 	uint32_t packet_seq;   /* of the next packet of this stream; survives reuse */
 	uint32_t walk_epoch;

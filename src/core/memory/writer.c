@@ -55,7 +55,7 @@ static void clear_slot(struct slot *slot)
 	atomic_store_explicit(&slot->arming, ARM_NONE, memory_order_relaxed);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 	slot->busy_event = slot->nested = 0;
-	slot->busy_at = 0;
+	slot->busy_at = slot->stuck_at = slot->stuck = 0;
 	slot->arm_error = 0;
 	slot->generation++;
 	slot->pid = slot->tid = 0;

@@ -111,6 +111,7 @@ static void start_empty(struct event_set *set)
 	close_events(set); /* asked again: the former events are of no use to it */
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
 		set->fds[i] = -1;
+	set->over = 0;
 	set->armed = true;
 }
 
@@ -229,10 +230,34 @@ static void end_first_period(struct recorder *recorder, struct slot *slot, struc
 	wake(&slot->whole_asked, WHOLE_NONE);
 }
 
+/* Its handler sets it off. Of an inherited event, in all threads. */
+static void end_event(struct recorder *recorder, struct slot *slot, struct event_set *own)
+{
+	uint32_t asked = atomic_load_explicit(&slot->whole_asked, memory_order_acquire);
+	uint32_t e = (asked & ~(uint32_t)WHOLE_END) - 1;
+	const struct event_choice *event = &recorder->request->events[e % EVENTS_MAX];
+	struct event_set *set;
+
+	if (!(asked & WHOLE_END) || e >= recorder->request->nr_events ||
+	    !atomic_compare_exchange_strong(&slot->whole_asked, &asked, WHOLE_AT_WORK))
+		return;
+	set = event->inherited ? &recorder->shared.set : own;
+	if (set->armed && set->fds[e] >= 0) {
+		(void)perf_disable(set->fds[e]);
+		set->over |= 1u << e;
+	}
+	wake(&slot->whole_asked, WHOLE_NONE);
+	if (recorder->totals.ended_events++ == 0)
+		note(recorder,
+		     "%s was ended in thread %u, and wherever else it is so: what it watches is "
+		     "used by the handler of its samples, which sets it off without end",
+		     event->name, slot->tid);
+}
+
 static void switch_set(const struct recorder *recorder, const struct event_set *set, bool on)
 {
 	for (uint32_t e = 0; set->armed && e < recorder->request->nr_events; e++) {
-		if (set->fds[e] < 0)
+		if (set->fds[e] < 0 || set->over & 1u << e)
 			continue;
 		if (!on)
 			(void)perf_disable(set->fds[e]);
@@ -269,6 +294,7 @@ void arming_serve(struct recorder *recorder)
 			break;
 		case ARM_ARMED:
 			end_first_period(recorder, slot, set);
+			end_event(recorder, slot, set);
 			break;
 		case ARM_DISABLE:
 			switch_events(recorder, false);

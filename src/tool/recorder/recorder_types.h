@@ -91,6 +91,7 @@ struct throttle {
 struct event_set {
 	bool armed;
 	int fds[EVENTS_MAX]; /* valid while armed; -1: none */
+	uint32_t over;	     /* bit e: event e was ended, and stays disabled */
 	/* How each event overflows: every `each` from the count `from` on, `due_before` before. */
 	uint64_t each[EVENTS_MAX], from[EVENTS_MAX], due_before[EVENTS_MAX];
 	/* Counts at the edges of the window; 0 where it was armed behind that edge. */
@@ -152,7 +153,7 @@ struct totals {
 	uint64_t known_cpu_ns;	  /* sum over the threads whose CPU time is known */
 	uint64_t leader_cpu_ns;	  /* what of it was the leader's: one thread over all images */
 	uint64_t unknown_threads; /* ended without their CPU time being known */
-	uint64_t arm_refused;
+	uint64_t arm_refused, ended_events;
 	bool leader_counted;
 };
 
