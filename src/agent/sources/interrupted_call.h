@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A system call that was broken off while an event's SIGTRAP was on its way.
+ * A system call that was broken off while an event's SIGTRAP was on its way, or by a signal that
+ * the program ignores or blocks and that we take all the same.
  *
  * The kernel decides what becomes of such a call at the first signal it delivers, and takes a
  * SIGTRAP before any other: with SA_RESTART, which we need for programs that ask for it, the call
@@ -19,5 +20,15 @@
  * call was broken off. Signal-safe.
  */
 void interrupted_call_settle(void *context);
+
+/**
+ * interrupted_call_resume - decide again as if nobody had sent this signal
+ * @signo: sent to the program, which ignores or blocks it: without us no call would be woken by it
+ * @context: the ucontext_t of its handler, in which all other signals are blocked
+ * Where the call that it broke off can go on, it does: it begins again, or what is left of a
+ * relative timeout is waited out here and now, with the program's other signals open. A call
+ * that a pending signal of the program's ends stays ended. Signal-safe.
+ */
+void interrupted_call_resume(int signo, void *context);
 
 #endif

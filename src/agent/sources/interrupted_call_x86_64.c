@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -58,9 +59,9 @@ static bool begins_again(const greg_t *registers)
  * inheritance and others begin again in any case; and a call in a loop may look begun before it is
  * (rcx and r11 of the last time), which must not give EINTR where no program expects it.
  */
-static bool can_be_ended(const greg_t *registers)
+static bool can_be_ended(int64_t number, const greg_t *registers)
 {
-	switch (registers[REG_RAX]) {
+	switch (number) {
 	case SYS_read:
 	case SYS_readv:
 	case SYS_write:
@@ -169,7 +170,7 @@ void interrupted_call_settle(void *context)
 	greg_t *registers = interrupted->uc_mcontext.gregs;
 	uint64_t pending, blocked;
 
-	if (!begins_again(registers) || !can_be_ended(registers))
+	if (!begins_again(registers) || !can_be_ended(registers[REG_RAX], registers))
 		return;
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)) != 0)
 		return;
@@ -178,4 +179,162 @@ void interrupted_call_settle(void *context)
 		return;
 	registers[REG_RIP] += SYSCALL_BYTES;
 	registers[REG_RAX] = -EINTR;
+}
+
+/* ---- a signal that ought to have broken nothing off ---- */
+
+#define NUMBER_BYTES 5 /* mov $number, %eax */
+#define LOAD_BYTES   5 /* at most: mov disp8(%rsp), %register */
+
+/* Is it one load of another register from the stack? None at all will do. */
+static bool is_argument_load(const uint8_t *code, unsigned int length)
+{
+	if (length > 0 && code[0] == 0x48) {
+		code++;
+		length--;
+	}
+	if (length == 0)
+		return true;
+	return length >= 3 && code[0] == 0x8b && code[2] == 0x24 && code[1] != 0x44 &&
+	       ((length == 3 && (code[1] & 0xc7) == 0x04) ||
+		(length == 4 && (code[1] & 0xc7) == 0x44));
+}
+
+/*
+ * Behind a call that gave EINTR its number is gone from the registers; most calls of libc have it
+ * in the instruction before, or in the last but one where they may be cancelled. Read as another
+ * process's memory is: this may be the handler of SIGSEGV.
+ */
+static bool number_of_ended(const greg_t *registers, uint32_t *ret_number)
+{
+	uint64_t pc = (uint64_t)registers[REG_RIP];
+	uint8_t code[NUMBER_BYTES + LOAD_BYTES + SYSCALL_BYTES];
+	const uint8_t *call = code + NUMBER_BYTES + LOAD_BYTES;
+
+	if (registers[REG_RAX] != -EINTR || (uint64_t)registers[REG_RCX] != pc ||
+	    registers[REG_R11] != registers[REG_EFL] ||
+	    !load_remote(getpid(), pc - sizeof(code), code, sizeof(code)) || call[0] != 0x0f ||
+	    call[1] != 0x05)
+		return false;
+	if (call[-2] == 0x31 && call[-1] == 0xc0) { /* xor %eax, %eax */
+		*ret_number = SYS_read;
+		return true;
+	}
+	for (unsigned int length = 0; length <= LOAD_BYTES; length++) {
+		const uint8_t *move = call - length - NUMBER_BYTES;
+
+		if (move[0] != 0xb8 || !is_argument_load(call - length, length))
+			continue;
+		__builtin_memcpy(ret_number, move + 1, sizeof(*ret_number));
+		return true;
+	}
+	return false;
+}
+
+enum continuation {
+	STAYS_ENDED,
+	BEGINS_AGAIN, /* the arguments tell how long, or the kernel has corrected them */
+	HAS_RESTART,  /* the kernel knows the rest: restart_syscall(2) */
+};
+
+static enum continuation continuation_of(uint32_t number, const greg_t *registers)
+{
+	int command = (int)registers[REG_RSI] & FUTEX_CMD_MASK;
+	bool no_timeout = registers[REG_R10] == 0;
+
+	switch (number) {
+	case SYS_poll:
+	case SYS_nanosleep:
+		return HAS_RESTART;
+	case SYS_clock_nanosleep:
+		return registers[REG_RSI] & TIMER_ABSTIME ? BEGINS_AGAIN : HAS_RESTART;
+	case SYS_futex:
+		if (command == FUTEX_WAIT)
+			return no_timeout ? BEGINS_AGAIN : HAS_RESTART;
+		return command == FUTEX_WAIT_BITSET ? BEGINS_AGAIN : STAYS_ENDED;
+	case SYS_pause:
+	case SYS_rt_sigsuspend:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_ppoll:
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_semop:
+		return BEGINS_AGAIN;
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		return (int)registers[REG_R10] < 0 ? BEGINS_AGAIN : STAYS_ENDED;
+	case SYS_epoll_pwait2:
+	case SYS_semtimedop:
+		return no_timeout ? BEGINS_AGAIN : STAYS_ENDED;
+	case SYS_rt_sigtimedwait:
+		return registers[REG_RDX] == 0 ? BEGINS_AGAIN : STAYS_ENDED;
+	default:
+		return can_be_ended(number, registers) ? BEGINS_AGAIN : STAYS_ENDED;
+	}
+}
+
+/* Does a pending signal end the call? With @any_handler also one with SA_RESTART. */
+static bool is_ended_by(uint64_t pending, bool any_handler)
+{
+	for (int signo = 1; signo <= SIGNALS_MAX && pending; signo++) {
+		enum verdict verdict = NO_HANDLER;
+
+		if (pending >> (signo - 1) & 1)
+			verdict = verdict_of(signo);
+		if (verdict != NO_HANDLER)
+			return any_handler || verdict == ENDS_CALLS;
+	}
+	return false;
+}
+
+/*
+ * What is left of the wait, under the program's mask. A signal of the program's runs its handler on
+ * top of ours and ends it, as it would have ended the call. More of @signo wait until it is over,
+ * or handlers would pile up.
+ */
+static void wait_out(int signo, ucontext_t *interrupted)
+{
+	uint64_t mask, before;
+	long r;
+
+	__builtin_memcpy(&mask, &interrupted->uc_sigmask, sizeof(mask));
+	mask |= BIT(signo) | BIT(SIGTRAP);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof(mask));
+	r = syscall(SYS_restart_syscall);
+	interrupted->uc_mcontext.gregs[REG_RAX] = r < 0 ? -errno : r;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(mask));
+}
+
+/*
+ * Signals that come between the look at what is pending and the return do not end the call: some
+ * microseconds, for a signal that nobody sends to a program that does not want it.
+ */
+void interrupted_call_resume(int signo, void *context)
+{
+	ucontext_t *interrupted = context;
+	greg_t *registers = interrupted->uc_mcontext.gregs;
+	enum continuation how = STAYS_ENDED;
+	bool was_begun = begins_again(registers) && can_be_ended(registers[REG_RAX], registers);
+	uint64_t pending, blocked;
+	uint32_t number = 0;
+
+	if (!was_begun && number_of_ended(registers, &number))
+		how = continuation_of(number, registers);
+	if ((!was_begun && how == STAYS_ENDED) ||
+	    syscall(SYS_rt_sigpending, &pending, sizeof(pending)) != 0)
+		return;
+	__builtin_memcpy(&blocked, &interrupted->uc_sigmask, sizeof(blocked));
+	pending &= ~(blocked | BIT(signo) | BIT(SIGTRAP) | BIT(SIGNAL_33));
+	if (is_ended_by(pending, !was_begun && !can_be_ended(number, registers))) {
+		if (was_begun) {
+			registers[REG_RIP] += SYSCALL_BYTES;
+			registers[REG_RAX] = -EINTR;
+		}
+	} else if (how == HAS_RESTART) {
+		wait_out(signo, interrupted);
+	} else if (how == BEGINS_AGAIN) {
+		registers[REG_RIP] -= SYSCALL_BYTES;
+		registers[REG_RAX] = number;
+	}
 }
