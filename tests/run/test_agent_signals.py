@@ -149,3 +149,50 @@ def test_masks__are_the_programs_in_its_eyes_and_events_come(tmp_path):
     assert (run.status, run.out) == (0, "")
     # 50 new pages in each of 19 places with the signal blocked: no event waits for the unblocking.
     assert run.result["samples"] > 700 and run.result["lost"]["delayed"] < 100
+
+
+def alone_and_recorded(tmp_path, trigger, *command):
+    alone = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert alone.returncode == 0 and alone.stdout
+    run = record(tmp_path, *command, options=trigger_options(trigger))
+    assert run.status == 0
+    return alone.stdout.splitlines(), run.out.splitlines()
+
+
+@pytest.mark.parametrize("threads", [(), ("threads",)])
+@pytest.mark.parametrize("how", ["ignored", "blocked"])
+def test_unwanted_trap__breaks_no_call_off(tmp_path, how, threads):
+    alone, recorded = alone_and_recorded(tmp_path, "perf", program("unwanted"), how, "5", *threads)
+    assert recorded == alone
+
+
+def test_unwanted_sigio__breaks_no_call_off(tmp_path):
+    alone, recorded = alone_and_recorded(tmp_path, "async", program("unwanted"), "ignored", "29")
+    assert recorded == alone
+
+
+IGNORES = """
+import os, signal, sys
+signo = int(sys.argv[1])
+signal.signal(signo, signal.SIG_IGN)
+signal.signal(signal.SIGALRM, lambda *_: print("alarm"))
+def asleep(pid):
+    return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] == "S"
+parent = os.getpid()
+if os.fork() == 0:
+    for number in [signo] * 5 + [signal.SIGALRM]:
+        while not asleep(parent):
+            pass
+        if number == signal.SIGALRM:
+            print("ignored", flush=True)
+        os.kill(parent, number)
+    os._exit(0)
+signal.pause()
+print("woken")
+"""
+
+
+@pytest.mark.parametrize("signo", [7, 11])
+def test_ignored_fault_signal__does_not_end_pause(tmp_path, signo):
+    run = record(tmp_path, PYTHON, "-u", "-c", IGNORES, str(signo), options=trigger_options("cpu"))
+    assert run.out.splitlines() == ["ignored", "alarm", "woken"]

@@ -201,16 +201,25 @@ void dispositions_give_back(void);
 
 /* ---- masks.c ---- */
 
+/* The signal at whose place in the kernel's masks stands what the program has of SIGTRAP. */
+#define MASKS_CARRIER 16 /* SIGSTKFLT */
+
 enum program_blocks {
-	PROGRAM_BLOCKS_TRAP = 1 << 0, /* the program has SIGTRAP in this thread's mask */
-	PROGRAM_TRAP_HELD = 1 << 1,   /* and so has the kernel: one of the program's is pending */
-	PROGRAM_STARTS_BLOCKING = 1 << 2, /* until masks_begin(): the thread is made with it */
+	PROGRAM_BLOCKS_CARRIER = 1 << 0, /* the program itself has it in this thread's mask */
+	PROGRAM_STARTS_OWN =
+		1 << 1, /* until masks_begin(): the thread is made with a mask of its own */
 };
+
+/** masks_as_kernel - from the program's view of a set to the kernel's. Signal-safe. */
+void masks_as_kernel(sigset_t *set);
+
+/** masks_as_program - and back; @has_carrier: has it MASKS_CARRIER, in the program's view? */
+void masks_as_program(sigset_t *set, bool has_carrier);
 
 /** masks_of_new_thread - a new slot's program_blocks, by the attributes (or NULL) or inherited */
 uint32_t masks_of_new_thread(const pthread_attr_t *attributes);
 
-/** masks_begin - the calling thread's kernel mask without SIGTRAP; what the program has is kept */
+/** masks_begin - the calling thread's kernel mask as we keep it */
 void masks_begin(struct slot *slot);
 
 /**
@@ -219,10 +228,10 @@ void masks_begin(struct slot *slot);
  */
 bool masks_hold_trap(const siginfo_t *info, void *context);
 
-/** masks_to_kernel - the kernel's mask as the program has it, for exec and fork children */
+/** masks_to_kernel - the kernel's mask as the program has it, for exec, what libc spawns and forks */
 void masks_to_kernel(void);
 
-/** masks_exec_failed - SIGTRAP out of the kernel's mask again */
+/** masks_exec_failed - as we keep it again, after an exec that failed and after spawning */
 void masks_exec_failed(void);
 
 #endif

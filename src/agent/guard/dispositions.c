@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "agent/sources/interrupted_call.h"
 #include "agent/sources/signal_33.h"
 
 struct disposition {
@@ -35,7 +36,8 @@ struct disposition {
 	struct sigaction copies[2];
 	_Atomic uint32_t generation; /* copies[generation % 2] is valid */
 	_Atomic uint32_t owned;
-	_Atomic uint32_t writing; /* the lock */
+	_Atomic uint32_t writing;    /* the lock */
+	_Atomic uint32_t ends_calls; /* siginterrupt(): signal() sets no SA_RESTART */
 };
 
 #define NR_DISPOSITIONS 4
@@ -43,8 +45,8 @@ struct disposition {
 static struct disposition dispositions[NR_DISPOSITIONS];
 static const int disposition_signals[NR_DISPOSITIONS] = {SIGSEGV, SIGBUS, SIGTRAP, SIGIO};
 
-/* Handlers that the program asked to run with SIGTRAP blocked; bit signo. We keep it unblocked. */
-static _Atomic uint64_t handlers_blocking_trap;
+/* Handlers that the program asked to run with SIGTRAP and MASKS_CARRIER blocked; bit signo. */
+static _Atomic uint64_t handlers_blocking_trap, handlers_blocking_carrier;
 
 static struct disposition *find(int signo)
 {
@@ -123,14 +125,16 @@ static void reset_program(struct disposition *disposition)
 	unlock(disposition, &mask);
 }
 
-/* The mask that the program's own SIGTRAP handler would run under; SIGTRAP itself stays ours. */
+/* The mask that the program's own SIGTRAP handler would run under, as we keep it. */
 static void take_mask(const struct sigaction *action, const void *context)
 {
 	const ucontext_t *interrupted = context;
-	sigset_t mask;
+	sigset_t mask, added = action->sa_mask;
 
-	sigorset(&mask, &interrupted->uc_sigmask, &action->sa_mask);
-	sigdelset(&mask, SIGTRAP);
+	if (!(action->sa_flags & (int)SA_NODEFER))
+		sigaddset(&added, SIGTRAP);
+	masks_as_kernel(&added);
+	sigorset(&mask, &interrupted->uc_sigmask, &added);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(uint64_t));
 }
 
@@ -162,6 +166,7 @@ static bool is_before_trap(int signo, const siginfo_t *info, const void *context
 static void dispatch(int signo, siginfo_t *info, void *context)
 {
 	struct disposition *disposition = find(signo);
+	const ucontext_t *interrupted = context;
 	int saved_errno = errno;
 	struct sigaction action;
 	bool sent = info->si_code <= 0 || (signo == SIGTRAP && info->si_code == TRAP_PERF) ||
@@ -169,13 +174,21 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 
 	if (is_before_trap(signo, info, context, (const void *)dispatch))
 		return;
-	if (disposition->ours(info, context))
+	if (disposition->ours(info, context)) {
+		/* It waited behind a held one until a call opened the mask for its time. */
+		if (signo == SIGTRAP && sigismember(&interrupted->uc_sigmask, SIGTRAP) == 1)
+			interrupted_call_resume(signo, context);
 		goto out;
-	if (signo == SIGTRAP && masks_hold_trap(info, context))
+	}
+	if (signo == SIGTRAP && masks_hold_trap(info, context)) {
+		interrupted_call_resume(signo, context);
 		goto out;
+	}
 	read_program(disposition, &action);
-	if (action.sa_handler == SIG_IGN && sent)
+	if (action.sa_handler == SIG_IGN && sent) {
+		interrupted_call_resume(signo, context);
 		goto out;
+	}
 	if (action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL) {
 		take_default(signo, info);
 		goto out;
@@ -193,8 +206,8 @@ out:
 
 /*
  * What the kernel is told for what the program wants. All signals wait while an event's SIGTRAP is
- * handled, so that interrupted_call_settle() sees which are pending; but for faults, which the
- * walk survives.
+ * handled, or one that the program ignores, so that interrupted_call.h sees which are pending; but
+ * for faults, which the walk survives.
  */
 static struct sigaction kernel_action(int signo, const struct sigaction *program)
 {
@@ -204,14 +217,14 @@ static struct sigaction kernel_action(int signo, const struct sigaction *program
 		action = *program;
 	action.sa_flags = (int)((unsigned int)action.sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
 	action.sa_sigaction = dispatch;
-	if (signo == SIGTRAP) {
+	if (signo == SIGTRAP || program->sa_handler == SIG_IGN) {
 		sigfillset(&action.sa_mask);
 		/* Which leaves libc's out: a tick by it would find this one's capture under way. */
 		action.sa_mask.__val[0] |= 1ul << (SIGNAL_33 - 1);
 		sigdelset(&action.sa_mask, SIGSEGV);
 		sigdelset(&action.sa_mask, SIGBUS);
 	} else if (dispositions_owned(SIGTRAP)) {
-		sigdelset(&action.sa_mask, SIGTRAP);
+		masks_as_kernel(&action.sa_mask);
 	}
 	return action;
 }
@@ -276,10 +289,27 @@ void dispositions_exec_failed(bool trap_too)
 	put_ignored(true, trap_too);
 }
 
+/* The masks of the program's handlers, as it asked for them. */
+static void give_back_masks(void)
+{
+	uint64_t blocking_carrier = atomic_load(&handlers_blocking_carrier);
+	uint64_t blocking = atomic_load(&handlers_blocking_trap) | blocking_carrier;
+	struct sigaction action;
+
+	for (int signo = 1; signo < 64 && blocking >> signo; signo++) {
+		if (!(blocking >> signo & 1) || libc_next()->sigaction(signo, NULL, &action) != 0)
+			continue;
+		masks_as_program(&action.sa_mask, blocking_carrier >> signo & 1);
+		libc_next()->sigaction(signo, &action, NULL);
+	}
+}
+
 void dispositions_give_back(void)
 {
 	struct sigaction program;
 
+	if (dispositions_owned(SIGTRAP))
+		give_back_masks();
 	for (int i = 0; i < NR_DISPOSITIONS; i++) {
 		if (!owned(&dispositions[i]))
 			continue;
@@ -315,25 +345,30 @@ static int own_sigaction(int signo, const struct sigaction *action, struct sigac
 	return r;
 }
 
+static void note_mask(_Atomic uint64_t *handlers, uint64_t bit, bool blocking)
+{
+	if (blocking)
+		atomic_fetch_or_explicit(handlers, bit, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(handlers, ~bit, memory_order_relaxed);
+}
+
 /* A signal that we do not own, or another process's: @old never shows dispatch(). */
 static int other_sigaction(int signo, const struct sigaction *action, struct sigaction *old)
 {
-	bool strip = dispositions_owned(SIGTRAP) && agent_slot != NULL && signo > 0 && signo < 64;
+	bool keeps_mask = dispositions_owned(SIGTRAP) && signo > 0 && signo < 64;
 	uint64_t bit = 1ull << (signo & 63), blocking = 0;
 	struct sigaction told;
 	int r;
 
-	if (strip)
-		blocking = atomic_load_explicit(&handlers_blocking_trap, memory_order_relaxed);
-	if (strip && action != NULL) {
+	if (keeps_mask)
+		blocking = atomic_load_explicit(&handlers_blocking_carrier, memory_order_relaxed);
+	if (keeps_mask && action != NULL) {
 		told = *action;
-		if (sigismember(&told.sa_mask, SIGTRAP) == 1)
-			atomic_fetch_or_explicit(&handlers_blocking_trap, bit,
-						 memory_order_relaxed);
-		else
-			atomic_fetch_and_explicit(&handlers_blocking_trap, ~bit,
-						  memory_order_relaxed);
-		sigdelset(&told.sa_mask, SIGTRAP);
+		note_mask(&handlers_blocking_trap, bit, sigismember(&told.sa_mask, SIGTRAP) == 1);
+		note_mask(&handlers_blocking_carrier, bit,
+			  sigismember(&told.sa_mask, MASKS_CARRIER) == 1);
+		masks_as_kernel(&told.sa_mask);
 		action = &told;
 	}
 	r = libc_next()->sigaction(signo, action, old);
@@ -341,8 +376,8 @@ static int other_sigaction(int signo, const struct sigaction *action, struct sig
 		return r;
 	if (old->sa_sigaction == dispatch && (old->sa_flags & SA_SIGINFO))
 		read_program(find(signo), old);
-	else if (blocking & bit)
-		sigaddset(&old->sa_mask, SIGTRAP);
+	else if (keeps_mask)
+		masks_as_program(&old->sa_mask, blocking & bit);
 	return r;
 }
 
@@ -374,8 +409,10 @@ static __sighandler_t set_handler(int signo, __sighandler_t handler, int flags)
 
 WRAPPER __sighandler_t signal(int signo, __sighandler_t handler)
 {
-	if (dispositions_owned(signo))
-		return set_handler(signo, handler, SA_RESTART);
+	const struct disposition *disposition = find(signo);
+
+	if (owned(disposition))
+		return set_handler(signo, handler, disposition->ends_calls ? 0 : SA_RESTART);
 	return libc_next()->signal(signo, handler);
 }
 
@@ -429,4 +466,21 @@ WRAPPER int sigignore(int signo)
 	if (!dispositions_owned(signo))
 		return libc_next()->sigignore(signo);
 	return set_handler(signo, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
+
+WRAPPER int siginterrupt(int signo, int ends_calls)
+{
+	struct disposition *disposition = find(signo);
+	struct sigaction action;
+
+	if (!owned(disposition))
+		return libc_next()->siginterrupt(signo, ends_calls);
+	if (sigaction(signo, NULL, &action) < 0)
+		return -1;
+	disposition->ends_calls = ends_calls != 0;
+	if (ends_calls)
+		action.sa_flags &= ~(int)SA_RESTART;
+	else
+		action.sa_flags |= (int)SA_RESTART;
+	return sigaction(signo, &action, NULL);
 }

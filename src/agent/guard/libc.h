@@ -51,13 +51,13 @@ int __ppoll_chk(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeou
 	X(sysv_signal)                \
 	X(sigset)                     \
 	X(sigignore)                  \
+	X(siginterrupt)               \
 	X(sigprocmask)                \
 	X(pthread_sigmask)            \
 	X(sigwait)                    \
 	X(sigwaitinfo)                \
 	X(sigtimedwait)               \
 	X(sigsuspend)                 \
-	X(signalfd)                   \
 	X(ppoll)                      \
 	X(__ppoll_chk)                \
 	X(pselect)                    \

@@ -3,17 +3,23 @@
  * SIGTRAP stays unblocked in the kernel where perf events are in use; the program believes
  * otherwise.
  *
- * A blocked event would stay pending and tell of the wrong place, a sigwait() on a full set would
- * take it, and some kernels kill. So, in threads with a slot and only then:
+ * A blocked event would stay pending and tell of the wrong place, and some kernels kill. So what
+ * the program has of SIGTRAP is kept in the kernel's mask too, but at another bit: SIGSTKFLT, which
+ * no kernel sends.
  *
- *   program's view   bit PROGRAM_BLOCKS_TRAP in slot->program_blocks, read and written by
- *                    sigprocmask() and pthread_sigmask(); inherited by new threads
- *   kernel's view    the program's mask without SIGTRAP
+ *   program's view   SIGTRAP          kernel's view   SIGSTKFLT, in masks and in sa_mask
+ *                    SIGSTKFLT                        nowhere: kept in the slot, for reading back
+ *
+ * Everything that copies masks without asking us carries it along: the return from a handler,
+ * siglongjmp(), setcontext(), fork, vfork, clone and new threads. The price: a SIGSTKFLT that
+ * somebody sends waits as long as SIGTRAP is blocked, and getcontext() shows it.
  *
  * A SIGTRAP that somebody sent and that the program blocks reaches our handler all the same: it is
- * queued again and the kernel's mask then blocks it (PROGRAM_TRAP_HELD), so that sigwait() and
- * unblocking find it as without us. Until then this thread's perf events come late and are
- * counted so. Not covered: masks set by raw system calls; events come late then and are counted.
+ * queued again, to the whole process where it was sent to that, and the kernel's mask of this
+ * thread then blocks it, so that sigwait() anywhere, signalfd() and unblocking find it as without
+ * us; the call that it broke off goes on (sources/interrupted_call.h). From then to the thread's
+ * next change of its mask its events come late and are counted so. Not covered: masks set by raw
+ * system calls; events come late then and are counted.
  */
 #include "agent/guard/agent.h"
 
@@ -22,37 +28,103 @@
 #include <ucontext.h>
 
 #define KERNEL_SIGSET_BYTES 8
-#define TRAP_BIT	    (1ull << (SIGTRAP - 1))
+#define BIT(signo)	    (1ull << ((signo)-1))
+#define TRAP_BIT	    BIT(SIGTRAP)
+#define CARRIER_BIT	    BIT(MASKS_CARRIER)
+#define NS_PER_S	    1000000000ll
 
-/* The calling thread's slot where the wrappers have work to do. */
-static struct slot *guarded_slot(void)
+/*
+ * A call of libc's between the wrapper and the kernel stands at most so far below the wrapper's
+ * frame; the frame of a signal is larger.
+ */
+#define CALL_FRAMES_BYTES 1024
+
+/* A call that has a mask of its own for its time, in the wrapper's frame. */
+struct passing_mask {
+	struct passing_mask *outer;
+	bool active;
+	bool blocks_trap; /* in the program's view of it */
+	bool held;	  /* one came meanwhile */
+	sigset_t copy;	  /* what the kernel is told */
+};
+
+/* The calling thread's innermost; may be stale after a jump out of a handler: see is_in(). */
+static __thread struct passing_mask *passing __attribute__((tls_model("initial-exec")));
+
+static bool has(const sigset_t *set, int signo)
 {
-	return agent_slot != NULL && dispositions_owned(SIGTRAP) ? agent_slot : NULL;
+	return sigismember(set, signo) == 1;
 }
 
-/* @set without SIGTRAP, in @copy, for the kernel. */
-static const sigset_t *without_trap(const struct slot *slot, const sigset_t *set, sigset_t *copy)
+static void put(sigset_t *set, int signo, bool in)
 {
-	if (slot == NULL || set == NULL || (slot->program_blocks & PROGRAM_TRAP_HELD))
-		return set;
-	*copy = *set;
-	sigdelset(copy, SIGTRAP);
-	return copy;
+	if (in)
+		sigaddset(set, signo);
+	else
+		sigdelset(set, signo);
+}
+
+static bool guarded(void)
+{
+	return dispositions_owned(SIGTRAP);
+}
+
+void masks_as_kernel(sigset_t *set)
+{
+	put(set, MASKS_CARRIER, has(set, SIGTRAP));
+	sigdelset(set, SIGTRAP);
+}
+
+void masks_as_program(sigset_t *set, bool has_carrier)
+{
+	put(set, SIGTRAP, has(set, MASKS_CARRIER) || has(set, SIGTRAP));
+	put(set, MASKS_CARRIER, has_carrier);
+}
+
+static uint64_t change_kernel(int how, uint64_t set)
+{
+	int saved_errno = errno;
+	uint64_t before = 0;
+
+	syscall(SYS_rt_sigprocmask, how, &set, &before, KERNEL_SIGSET_BYTES);
+	errno = saved_errno;
+	return before;
+}
+
+/* Has the program the carrier itself in the calling thread's mask? */
+static bool blocks_carrier(void)
+{
+	return agent_slot != NULL && (agent_slot->program_blocks & PROGRAM_BLOCKS_CARRIER);
+}
+
+static void set_blocks_carrier(bool blocks)
+{
+	if (agent_slot == NULL)
+		return;
+	if (blocks)
+		agent_slot->program_blocks |= PROGRAM_BLOCKS_CARRIER;
+	else
+		agent_slot->program_blocks &= ~(uint32_t)PROGRAM_BLOCKS_CARRIER;
+}
+
+/* The kernel has the program's own mask; from now on as we keep it. */
+static void take_over(void)
+{
+	uint64_t before = change_kernel(SIG_UNBLOCK, TRAP_BIT);
+
+	set_blocks_carrier(before & CARRIER_BIT);
+	if (before & TRAP_BIT)
+		change_kernel(SIG_BLOCK, CARRIER_BIT);
+	else if (before & CARRIER_BIT)
+		change_kernel(SIG_UNBLOCK, CARRIER_BIT);
 }
 
 void masks_begin(struct slot *slot)
 {
-	const uint64_t trap = TRAP_BIT;
-	uint64_t before = 0;
-
-	/* A thread that a thread of ours made starts with SIGTRAP unblocked: no system call. */
-	if (slot->start_routine != 0 && !(slot->program_blocks & PROGRAM_STARTS_BLOCKING))
-		return;
-	slot->program_blocks =
-		slot->program_blocks & PROGRAM_STARTS_BLOCKING ? PROGRAM_BLOCKS_TRAP : 0;
-	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, &before, KERNEL_SIGSET_BYTES);
-	if (before & TRAP_BIT)
-		slot->program_blocks |= PROGRAM_BLOCKS_TRAP;
+	if (slot->start_routine == 0 || (slot->program_blocks & PROGRAM_STARTS_OWN))
+		take_over();
+	else
+		change_kernel(SIG_UNBLOCK, TRAP_BIT); /* the maker may have held one */
 }
 
 uint32_t masks_of_new_thread(const pthread_attr_t *attributes)
@@ -61,77 +133,100 @@ uint32_t masks_of_new_thread(const pthread_attr_t *attributes)
 
 	if (attributes != NULL && libc_next()->pthread_attr_getsigmask_np != NULL &&
 	    libc_next()->pthread_attr_getsigmask_np(attributes, &mask) == 0)
-		return sigismember(&mask, SIGTRAP) == 1 ? PROGRAM_STARTS_BLOCKING : 0;
-	return agent_slot != NULL ? agent_slot->program_blocks & PROGRAM_BLOCKS_TRAP : 0;
+		return PROGRAM_STARTS_OWN;
+	return blocks_carrier() ? PROGRAM_BLOCKS_CARRIER : 0;
+}
+
+/* Did the signal come in the call itself, under the mask that passes? */
+static bool is_in(const struct passing_mask *call, const ucontext_t *interrupted)
+{
+#if defined(__x86_64__)
+	uintptr_t sp = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RSP];
+	int64_t result = (int64_t)interrupted->uc_mcontext.gregs[REG_RAX];
+#else
+	uintptr_t sp = interrupted->uc_mcontext.sp;
+	int64_t result = (int64_t)interrupted->uc_mcontext.regs[0];
+#endif
+
+	return call != NULL && result == -EINTR && sp < (uintptr_t)call &&
+	       (uintptr_t)call - sp < CALL_FRAMES_BYTES;
 }
 
 bool masks_hold_trap(const siginfo_t *info, void *context)
 {
-	struct slot *slot = guarded_slot();
 	ucontext_t *interrupted = context;
+	struct passing_mask *call = is_in(passing, interrupted) ? passing : NULL;
 
-	if (slot == NULL || !(slot->program_blocks & PROGRAM_BLOCKS_TRAP) || info->si_code > 0)
+	if (!guarded() || info->si_code > 0)
 		return false;
-	slot->program_blocks |= PROGRAM_TRAP_HELD;
-	syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGTRAP, info);
+	if (call != NULL ? !call->blocks_trap : !has(&interrupted->uc_sigmask, MASKS_CARRIER))
+		return false;
 	sigaddset(&interrupted->uc_sigmask, SIGTRAP);
+	if (call != NULL) {
+		call->held = true;
+		sigaddset(&call->copy, SIGTRAP); /* the kernel reads it anew if the call goes on */
+	}
+	if (info->si_code == SI_TKILL)
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGTRAP, info);
+	else
+		syscall(SYS_rt_sigqueueinfo, getpid(), SIGTRAP, info);
 	return true;
-}
-
-static void set_trap_in_kernel(int how)
-{
-	const uint64_t trap = TRAP_BIT;
-	int saved_errno = errno;
-
-	if (guarded_slot() != NULL && (agent_slot->program_blocks & PROGRAM_BLOCKS_TRAP))
-		syscall(SYS_rt_sigprocmask, how, &trap, NULL, KERNEL_SIGSET_BYTES);
-	errno = saved_errno;
 }
 
 void masks_to_kernel(void)
 {
-	set_trap_in_kernel(SIG_BLOCK);
+	uint64_t mask;
+
+	if (!guarded())
+		return;
+	mask = change_kernel(SIG_BLOCK, 0);
+	if (mask & CARRIER_BIT)
+		change_kernel(SIG_BLOCK, TRAP_BIT);
+	if (blocks_carrier())
+		change_kernel(SIG_BLOCK, CARRIER_BIT);
+	else if (mask & CARRIER_BIT)
+		change_kernel(SIG_UNBLOCK, CARRIER_BIT);
 }
 
 void masks_exec_failed(void)
 {
-	if (agent_slot != NULL && !(agent_slot->program_blocks & PROGRAM_TRAP_HELD))
-		set_trap_in_kernel(SIG_UNBLOCK);
+	if (guarded())
+		take_over();
 }
 
-/* What the program blocks after it asked for this. */
-static uint32_t blocks_after(uint32_t blocks, int how, const sigset_t *set)
+/* What the program has of the carrier after it asked for this. */
+static bool carrier_after(bool before, int how, const sigset_t *set)
 {
-	bool named = sigismember(set, SIGTRAP) == 1;
-
-	if (how == SIG_BLOCK)
-		return named ? blocks | PROGRAM_BLOCKS_TRAP : blocks;
-	if (how == SIG_UNBLOCK)
-		return named ? 0 : blocks;
-	return named ? blocks | PROGRAM_BLOCKS_TRAP : 0;
+	if (how == SIG_SETMASK)
+		return has(set, MASKS_CARRIER);
+	return has(set, MASKS_CARRIER) ? how == SIG_BLOCK : before;
 }
 
 static int change_mask(int (*next)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
 		       sigset_t *old)
 {
-	struct slot *slot = guarded_slot();
-	const sigset_t *told;
-	uint32_t before;
+	bool before = blocks_carrier();
 	sigset_t copy;
 	int r;
 
-	if (slot == NULL)
+	if (!guarded())
 		return next(how, set, old);
-	before = slot->program_blocks;
-	told = how == SIG_UNBLOCK ? set : without_trap(slot, set, &copy);
-	/* First ours: unblocking a held signal runs its handler inside the call. */
-	if (set != NULL)
-		slot->program_blocks = blocks_after(before, how, set);
-	r = next(how, told, old);
+	if (set != NULL) {
+		bool after = carrier_after(before, how, set);
+
+		copy = *set;
+		masks_as_kernel(&copy);
+		/* A held one is let go too. */
+		if (how == SIG_UNBLOCK)
+			put(&copy, SIGTRAP, has(set, SIGTRAP));
+		set_blocks_carrier(after);
+		set = &copy;
+	}
+	r = next(how, set, old);
 	if (r != 0)
-		slot->program_blocks = before;
-	else if (old != NULL && (before & PROGRAM_BLOCKS_TRAP))
-		sigaddset(old, SIGTRAP);
+		set_blocks_carrier(before);
+	else if (old != NULL)
+		masks_as_program(old, before);
 	return r;
 }
 
@@ -187,97 +282,108 @@ WRAPPER int sigrelse(int signo)
 
 /* ---- waiting for signals: ours are not among them ---- */
 
-WRAPPER int sigwait(const sigset_t *set, int *signo)
+/* The time until @deadline_ns. */
+static struct timespec time_left(int64_t deadline_ns)
 {
-	struct slot *slot = guarded_slot();
-	sigset_t copy;
+	int64_t left_ns = deadline_ns - (int64_t)agent_now_ns();
 
-	if (slot == NULL || sigismember(set, SIGTRAP) != 1)
-		return libc_next()->sigwait(set, signo);
-	/* sigwait() restarts itself; a SIGTRAP held meanwhile must end the wait. */
-	for (;;) {
-		int r = libc_next()->sigtimedwait(without_trap(slot, set, &copy), NULL, NULL);
+	if (left_ns < 0)
+		left_ns = 0;
+	return (struct timespec){.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
+}
 
-		if (r > 0) {
-			*signo = r;
-			return 0;
-		}
-		if (errno != EINTR)
-			return errno;
-	}
+/* An event of ours was taken by the wait: it goes to our handler, here and now. */
+static void put_back(const siginfo_t *info)
+{
+	int saved_errno = errno;
+
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGTRAP, info);
+	change_kernel(SIG_UNBLOCK, TRAP_BIT);
+	errno = saved_errno;
 }
 
 WRAPPER int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
-	struct slot *slot = guarded_slot();
-	uint32_t held = slot != NULL ? slot->program_blocks & PROGRAM_TRAP_HELD : 0;
-	sigset_t copy;
-	int r = libc_next()->sigtimedwait(without_trap(slot, set, &copy), info, timeout);
+	struct timespec left;
+	int64_t deadline_ns;
+	siginfo_t got;
+	int r;
 
-	/* A SIGTRAP of the program's came and is held now: that is what it waits for. */
-	if (r < 0 && errno == EINTR && slot != NULL && !held &&
-	    (slot->program_blocks & PROGRAM_TRAP_HELD))
-		r = libc_next()->sigtimedwait(set, info, timeout);
+	if (!guarded() || !has(set, SIGTRAP))
+		return libc_next()->sigtimedwait(set, info, timeout);
+	r = libc_next()->sigtimedwait(set, &got, timeout);
+	if (r == SIGTRAP && got.si_code == TRAP_PERF) {
+		deadline_ns = timeout == NULL
+				      ? 0
+				      : (int64_t)agent_now_ns() + timeout->tv_sec * NS_PER_S +
+						timeout->tv_nsec;
+		do {
+			put_back(&got);
+			if (timeout != NULL)
+				left = time_left(deadline_ns);
+			r = libc_next()->sigtimedwait(set, &got, timeout != NULL ? &left : NULL);
+		} while (r == SIGTRAP && got.si_code == TRAP_PERF);
+	}
+	if (r > 0 && info != NULL)
+		*info = got;
 	return r;
 }
 
 WRAPPER int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
-	if (guarded_slot() == NULL)
+	if (!guarded())
 		return libc_next()->sigwaitinfo(set, info);
 	return sigtimedwait(set, info, NULL);
 }
 
-WRAPPER int signalfd(int fd, const sigset_t *set, int flags)
+WRAPPER int sigwait(const sigset_t *set, int *signo)
 {
-	sigset_t copy;
+	int saved_errno = errno, r;
 
-	return libc_next()->signalfd(fd, without_trap(guarded_slot(), set, &copy), flags);
+	if (!guarded() || !has(set, SIGTRAP))
+		return libc_next()->sigwait(set, signo);
+	do
+		r = sigtimedwait(set, NULL, NULL);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return errno;
+	errno = saved_errno;
+	*signo = r;
+	return 0;
 }
 
 /* ---- calls that change the mask for their time ---- */
 
-struct passing_mask {
-	struct slot *slot;
-	uint32_t before;
-	sigset_t copy;
-};
-
-static const sigset_t *enter(struct passing_mask *passing, const sigset_t *set)
+static const sigset_t *enter(struct passing_mask *call, const sigset_t *set)
 {
-	passing->slot = set != NULL ? guarded_slot() : NULL;
-	if (passing->slot == NULL)
+	call->active = set != NULL && guarded();
+	if (!call->active)
 		return set;
-	passing->before = passing->slot->program_blocks;
-	passing->slot->program_blocks = blocks_after(passing->before, SIG_SETMASK, set);
-	return without_trap(passing->slot, set, &passing->copy);
+	call->copy = *set;
+	call->blocks_trap = has(set, SIGTRAP);
+	call->held = false;
+	masks_as_kernel(&call->copy);
+	call->outer = passing;
+	passing = call;
+	return &call->copy;
 }
 
-static void leave(const struct passing_mask *passing)
+/* What was held is let go: if the program blocks it still, our handler holds it again. */
+static void leave(const struct passing_mask *call, int r)
 {
-	const uint64_t trap = TRAP_BIT;
-	uint32_t held;
-
-	if (passing->slot == NULL)
+	if (!call->active)
 		return;
-	held = passing->slot->program_blocks & PROGRAM_TRAP_HELD;
-	passing->slot->program_blocks = passing->before | held;
-	/* Held during the call, which it ended: now the program takes it. */
-	if (held && !(passing->before & PROGRAM_BLOCKS_TRAP)) {
-		int saved_errno = errno;
-
-		passing->slot->program_blocks = 0;
-		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, NULL, KERNEL_SIGSET_BYTES);
-		errno = saved_errno;
-	}
+	passing = call->outer;
+	if (call->held || (r < 0 && errno == EINTR))
+		change_kernel(SIG_UNBLOCK, TRAP_BIT);
 }
 
 WRAPPER int sigsuspend(const sigset_t *set)
 {
-	struct passing_mask passing;
-	int r = libc_next()->sigsuspend(enter(&passing, set));
+	struct passing_mask call;
+	int r = libc_next()->sigsuspend(enter(&call, set));
 
-	leave(&passing);
+	leave(&call, r);
 	return r;
 }
 
@@ -309,50 +415,50 @@ WRAPPER int bsd_sigpause(int mask)
 WRAPPER int ppoll(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeout,
 		  const sigset_t *mask)
 {
-	struct passing_mask passing;
-	int r = libc_next()->ppoll(fds, nr_fds, timeout, enter(&passing, mask));
+	struct passing_mask call;
+	int r = libc_next()->ppoll(fds, nr_fds, timeout, enter(&call, mask));
 
-	leave(&passing);
+	leave(&call, r);
 	return r;
 }
 
 WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeout,
 			const sigset_t *mask, size_t fds_bytes)
 {
-	struct passing_mask passing;
-	int r = libc_next()->__ppoll_chk(fds, nr_fds, timeout, enter(&passing, mask), fds_bytes);
+	struct passing_mask call;
+	int r = libc_next()->__ppoll_chk(fds, nr_fds, timeout, enter(&call, mask), fds_bytes);
 
-	leave(&passing);
+	leave(&call, r);
 	return r;
 }
 
 WRAPPER int pselect(int nr_fds, fd_set *readable, fd_set *writable, fd_set *exceptional,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
-	struct passing_mask passing;
+	struct passing_mask call;
 	int r = libc_next()->pselect(nr_fds, readable, writable, exceptional, timeout,
-				     enter(&passing, mask));
+				     enter(&call, mask));
 
-	leave(&passing);
+	leave(&call, r);
 	return r;
 }
 
 WRAPPER int epoll_pwait(int fd, struct epoll_event *events, int max_events, int timeout,
 			const sigset_t *mask)
 {
-	struct passing_mask passing;
-	int r = libc_next()->epoll_pwait(fd, events, max_events, timeout, enter(&passing, mask));
+	struct passing_mask call;
+	int r = libc_next()->epoll_pwait(fd, events, max_events, timeout, enter(&call, mask));
 
-	leave(&passing);
+	leave(&call, r);
 	return r;
 }
 
 WRAPPER int epoll_pwait2(int fd, struct epoll_event *events, int max_events,
 			 const struct timespec *timeout, const sigset_t *mask)
 {
-	struct passing_mask passing;
-	int r = libc_next()->epoll_pwait2(fd, events, max_events, timeout, enter(&passing, mask));
+	struct passing_mask call;
+	int r = libc_next()->epoll_pwait2(fd, events, max_events, timeout, enter(&call, mask));
 
-	leave(&passing);
+	leave(&call, r);
 	return r;
 }

@@ -21,7 +21,11 @@ WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_act
 			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	pid_t child;
-	int r = libc_next()->posix_spawn(&child, path, actions, attributes, argv, envp);
+	int r;
+
+	masks_to_kernel();
+	r = libc_next()->posix_spawn(&child, path, actions, attributes, argv, envp);
+	masks_exec_failed();
 
 	if (r == 0) {
 		list(child, path);
@@ -36,7 +40,11 @@ WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_ac
 			 char *const envp[])
 {
 	pid_t child;
-	int r = libc_next()->posix_spawnp(&child, file, actions, attributes, argv, envp);
+	int r;
+
+	masks_to_kernel();
+	r = libc_next()->posix_spawnp(&child, file, actions, attributes, argv, envp);
+	masks_exec_failed();
 
 	if (r == 0) {
 		list(child, file);
@@ -48,15 +56,23 @@ WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_ac
 
 WRAPPER int system(const char *command)
 {
+	int r;
+
 	if (command != NULL)
 		list(0, command);
-	return libc_next()->system(command);
+	masks_to_kernel();
+	r = libc_next()->system(command);
+	masks_exec_failed();
+	return r;
 }
 
 WRAPPER FILE *popen(const char *command, const char *mode)
 {
-	FILE *stream = libc_next()->popen(command, mode);
+	FILE *stream;
 
+	masks_to_kernel();
+	stream = libc_next()->popen(command, mode);
+	masks_exec_failed();
 	if (stream != NULL)
 		list(0, command);
 	return stream;
@@ -65,7 +81,12 @@ WRAPPER FILE *popen(const char *command, const char *mode)
 /* A shell runs for a command substitution alone. */
 WRAPPER int wordexp(const char *words, wordexp_t *expanded, int flags)
 {
+	int r;
+
 	if (!(flags & WRDE_NOCMD) && (strstr(words, "$(") != NULL || strchr(words, '`') != NULL))
 		list(0, words);
-	return libc_next()->wordexp(words, expanded, flags);
+	masks_to_kernel();
+	r = libc_next()->wordexp(words, expanded, flags);
+	masks_exec_failed();
+	return r;
 }

@@ -7,15 +7,20 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define PAGES	 50
@@ -247,6 +252,205 @@ static int new_threads(void)
 	return sigprocmask(SIG_UNBLOCK, &trap, NULL);
 }
 
+/* ---- masks that are copied and put back without a call of ours ---- */
+
+/* Is the signal blocked, in every way in which that shows? */
+static int is_blocked(void)
+{
+	int before = got, blocked = program_blocks();
+
+	raise(SIGTRAP);
+	if (blocked != (got == before))
+		return -1;
+	if (blocked) {
+		sigprocmask(SIG_UNBLOCK, &trap, NULL);
+		sigprocmask(SIG_BLOCK, &trap, NULL);
+		if (got != before + 1)
+			return -1;
+	}
+	return blocked;
+}
+
+static void block_for_a_while(int signo)
+{
+	(void)signo;
+	sigprocmask(SIG_BLOCK, &trap, NULL);
+}
+
+static int handlers_end(void)
+{
+	signal(SIGUSR1, block_for_a_while);
+	raise(SIGUSR1);
+	CHECK(is_blocked() == 0, "end of a handler");
+	return 0;
+}
+
+static int jumps(void)
+{
+	static sigjmp_buf env;
+
+	if (sigsetjmp(env, 1) == 0) {
+		sigprocmask(SIG_BLOCK, &trap, NULL);
+		siglongjmp(env, 1);
+	}
+	CHECK(is_blocked() == 0, "siglongjmp to open");
+	sigprocmask(SIG_BLOCK, &trap, NULL);
+	if (sigsetjmp(env, 1) == 0) {
+		sigprocmask(SIG_UNBLOCK, &trap, NULL);
+		siglongjmp(env, 1);
+	}
+	CHECK(is_blocked() == 1, "siglongjmp to blocked");
+	sigprocmask(SIG_UNBLOCK, &trap, NULL);
+	return 0;
+}
+
+static int contexts(void)
+{
+	static volatile int again;
+	ucontext_t context;
+
+	getcontext(&context);
+	if (!again) {
+		again = 1;
+		sigprocmask(SIG_BLOCK, &trap, NULL);
+		setcontext(&context);
+	}
+	CHECK(is_blocked() == 0, "setcontext");
+	return 0;
+}
+
+static int children(void)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		sigprocmask(SIG_BLOCK, &trap, NULL);
+		_exit(program_blocks());
+	}
+	CHECK(child > 0 && is_blocked() == 0, "vfork");
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child == 0) {
+		sigprocmask(SIG_BLOCK, &trap, NULL);
+		syscall(SYS_exit, program_blocks());
+	}
+	for (int i = 0, status; i < 2; i++)
+		CHECK(wait(&status) > 0 && WEXITSTATUS(status) == 1, "mask of a child");
+	CHECK(is_blocked() == 0, "clone");
+	return 0;
+}
+
+static int spawned(void)
+{
+	char *argv[] = {"grep", "-q", "^SigBlk:\\s*0*10$", "/proc/self/status", NULL};
+	pid_t child;
+	int status;
+
+	sigprocmask(SIG_BLOCK, &trap, NULL);
+	CHECK(posix_spawnp(&child, argv[0], NULL, NULL, argv, environ) == 0, "posix_spawn");
+	CHECK(waitpid(child, &status, 0) == child && status == 0, "mask after posix_spawn");
+	CHECK(is_blocked() == 1, "the spawning one's mask");
+	sigprocmask(SIG_UNBLOCK, &trap, NULL);
+	return 0;
+}
+
+static volatile sig_atomic_t got_inside, blocked_inside;
+
+static void raise_inside(int signo)
+{
+	static int depth;
+	int before = got;
+
+	if (depth++ > 0) { /* of SIGTRAP's own: after the first is over, or inside? */
+		got++;
+		depth = 0;
+		return;
+	}
+	blocked_inside = program_blocks();
+	raise(SIGTRAP);
+	got_inside = got - before;
+	if (signo != SIGTRAP)
+		depth = 0;
+}
+
+/* Handled after the handler whose sa_mask holds it, and once. */
+static int masks_of_handlers(void)
+{
+	struct sigaction action = {.sa_handler = raise_inside, .sa_mask = trap}, old;
+
+	sigaction(SIGUSR1, &action, NULL);
+	got = 0;
+	raise(SIGUSR1);
+	CHECK(blocked_inside && !got_inside && got == 1, "sa_mask");
+	sigaction(SIGUSR1, NULL, &old);
+	CHECK(sigismember(&old.sa_mask, SIGTRAP) && !sigismember(&old.sa_mask, 16), "sa_mask");
+	sigaction(SIGTRAP, &action, NULL);
+	got = got_inside = 0;
+	raise(SIGTRAP);
+	CHECK(blocked_inside && !got_inside && got == 1, "SIGTRAP's own handler");
+	signal(SIGTRAP, note);
+	return 0;
+}
+
+/* ---- being told elsewhere ---- */
+
+static pthread_t waiter;
+
+static void *wait_for_it(void *ret_signo)
+{
+	if (sigwait(&full, ret_signo) != 0)
+		*(int *)ret_signo = -1;
+	return NULL;
+}
+
+static int told_in_another_thread(void)
+{
+	int signo = 0;
+
+	got = 0;
+	pthread_sigmask(SIG_SETMASK, &full, NULL);
+	pthread_create(&waiter, NULL, wait_for_it, &signo);
+	faults();
+	kill(getpid(), SIGTRAP);
+	pthread_join(waiter, NULL);
+	CHECK(signo == SIGTRAP && got == 0, "sigwait in a thread");
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	CHECK(got == 0 && is_blocked() == 0, "sigwait in a thread");
+	return 0;
+}
+
+static int told_by_descriptor(void)
+{
+	struct pollfd polled = {.fd = signalfd(-1, &trap, 0), .events = POLLIN};
+	struct signalfd_siginfo told;
+
+	got = 0;
+	sigprocmask(SIG_BLOCK, &trap, NULL);
+	faults();
+	kill(getpid(), SIGTRAP);
+	CHECK(poll(&polled, 1, 10000) == 1, "signalfd");
+	CHECK(read(polled.fd, &told, sizeof(told)) == sizeof(told), "signalfd");
+	CHECK(told.ssi_signo == SIGTRAP && told.ssi_code == SI_USER, "signalfd");
+	sigprocmask(SIG_UNBLOCK, &trap, NULL);
+	CHECK(got == 0 && is_blocked() == 0, "signalfd");
+	return close(polled.fd);
+}
+
+static int interrupts(void)
+{
+	struct sigaction action;
+
+	signal(SIGTRAP, note);
+	CHECK(siginterrupt(SIGTRAP, 1) == 0 && sigaction(SIGTRAP, NULL, &action) == 0,
+	      "siginterrupt");
+	CHECK(!(action.sa_flags & SA_RESTART) && action.sa_handler == note, "siginterrupt");
+	signal(SIGTRAP, note);
+	CHECK(sigaction(SIGTRAP, NULL, &action) == 0 && !(action.sa_flags & SA_RESTART), "signal");
+	CHECK(siginterrupt(SIGTRAP, 0) == 0 && sigaction(SIGTRAP, NULL, &action) == 0,
+	      "siginterrupt");
+	CHECK(action.sa_flags & SA_RESTART, "siginterrupt");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -261,5 +465,7 @@ int main(int argc, char **argv)
 	if (pipe(pipe_fds) != 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, pipe_fds[0], &event) != 0)
 		return 2;
 	return ways_to_block() || open_meanwhile() || blocked_meanwhile() || told_by_sigwait() ||
-	       new_threads();
+	       new_threads() || handlers_end() || jumps() || contexts() || children() ||
+	       spawned() || masks_of_handlers() || told_in_another_thread() ||
+	       told_by_descriptor() || interrupts();
 }
