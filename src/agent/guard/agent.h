@@ -228,7 +228,7 @@ void masks_begin(struct slot *slot);
  */
 bool masks_hold_trap(const siginfo_t *info, void *context);
 
-/** masks_to_kernel - the kernel's mask as the program has it, for exec, what libc spawns and forks */
+/** masks_to_kernel - the kernel's mask as the program has it, for exec and children */
 void masks_to_kernel(void);
 
 /** masks_exec_failed - as we keep it again, after an exec that failed and after spawning */

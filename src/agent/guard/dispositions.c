@@ -353,6 +353,12 @@ static void note_mask(_Atomic uint64_t *handlers, uint64_t bit, bool blocking)
 		atomic_fetch_and_explicit(handlers, ~bit, memory_order_relaxed);
 }
 
+static void note_masks(uint64_t bit, const sigset_t *mask)
+{
+	note_mask(&handlers_blocking_trap, bit, sigismember(mask, SIGTRAP) == 1);
+	note_mask(&handlers_blocking_carrier, bit, sigismember(mask, MASKS_CARRIER) == 1);
+}
+
 /* A signal that we do not own, or another process's: @old never shows dispatch(). */
 static int other_sigaction(int signo, const struct sigaction *action, struct sigaction *old)
 {
@@ -365,9 +371,8 @@ static int other_sigaction(int signo, const struct sigaction *action, struct sig
 		blocking = atomic_load_explicit(&handlers_blocking_carrier, memory_order_relaxed);
 	if (keeps_mask && action != NULL) {
 		told = *action;
-		note_mask(&handlers_blocking_trap, bit, sigismember(&told.sa_mask, SIGTRAP) == 1);
-		note_mask(&handlers_blocking_carrier, bit,
-			  sigismember(&told.sa_mask, MASKS_CARRIER) == 1);
+		if (agent_is_recorded_process())
+			note_masks(bit, &told.sa_mask);
 		masks_as_kernel(&told.sa_mask);
 		action = &told;
 	}

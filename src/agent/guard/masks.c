@@ -99,7 +99,8 @@ static bool blocks_carrier(void)
 
 static void set_blocks_carrier(bool blocks)
 {
-	if (agent_slot == NULL)
+	/* A vfork child has masks of its own, but our slot. */
+	if (agent_slot == NULL || blocks == blocks_carrier() || !agent_is_recorded_process())
 		return;
 	if (blocks)
 		agent_slot->program_blocks |= PROGRAM_BLOCKS_CARRIER;
