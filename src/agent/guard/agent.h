@@ -228,6 +228,9 @@ void masks_begin(struct slot *slot);
  */
 bool masks_hold_trap(const siginfo_t *info, void *context);
 
+/** masks_read_mark - the siginfo of a SIGTRAP that was held, as it was sent. Signal-safe. */
+void masks_read_mark(siginfo_t *info);
+
 /** masks_to_kernel - the kernel's mask as the program has it, for exec and children */
 void masks_to_kernel(void);
 

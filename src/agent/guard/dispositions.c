@@ -180,6 +180,8 @@ static void dispatch(int signo, siginfo_t *info, void *context)
 			interrupted_call_resume(signo, context);
 		goto out;
 	}
+	if (signo == SIGTRAP)
+		masks_read_mark(info);
 	if (signo == SIGTRAP && masks_hold_trap(info, context)) {
 		interrupted_call_resume(signo, context);
 		goto out;

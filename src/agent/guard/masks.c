@@ -153,6 +153,58 @@ static bool is_in(const struct passing_mask *call, const ucontext_t *interrupted
 	       (uintptr_t)call - sp < CALL_FRAMES_BYTES;
 }
 
+/*
+ * Behind si_value, where the kernel keeps 16 bytes as they are. Only the main thread may queue a
+ * kill()'s siginfo to its own process; another's travels as a sigqueue()'s and has this mark.
+ */
+#define MARK_AT 40
+
+static const uint64_t was_sent_by_kill = 0x6b696c6c65642121ull;
+
+void masks_read_mark(siginfo_t *info)
+{
+	uint64_t mark;
+
+	__builtin_memcpy(&mark, (char *)info + MARK_AT, sizeof(mark));
+	if (info->si_code != SI_QUEUE || mark != was_sent_by_kill)
+		return;
+	__builtin_memset((char *)info + MARK_AT, 0, sizeof(mark));
+	info->si_code = SI_USER;
+}
+
+/* To the whole process. */
+static void queue_to_all(const siginfo_t *info)
+{
+	siginfo_t marked = *info;
+
+	if (info->si_code == SI_USER && getpid() != gettid()) {
+		marked.si_code = SI_QUEUE;
+		__builtin_memcpy((char *)&marked + MARK_AT, &was_sent_by_kill,
+				 sizeof(was_sent_by_kill));
+	}
+	syscall(SYS_rt_sigqueueinfo, getpid(), SIGTRAP, &marked);
+}
+
+/*
+ * To whom it was sent. A thread has one pending at most, so an event that came since its handler
+ * began makes room (and is lost, which its count tells).
+ */
+static void queue_again(const siginfo_t *info)
+{
+	const struct timespec no_time = {0};
+	const uint64_t trap = TRAP_BIT;
+	siginfo_t other;
+
+	if (info->si_code != SI_TKILL) {
+		queue_to_all(info);
+		return;
+	}
+	if (syscall(SYS_rt_sigtimedwait, &trap, &other, &no_time, KERNEL_SIGSET_BYTES) == SIGTRAP &&
+	    other.si_code != TRAP_PERF && other.si_code != SI_TKILL)
+		queue_to_all(&other);
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGTRAP, info);
+}
+
 bool masks_hold_trap(const siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
@@ -167,10 +219,7 @@ bool masks_hold_trap(const siginfo_t *info, void *context)
 		call->held = true;
 		sigaddset(&call->copy, SIGTRAP); /* the kernel reads it anew if the call goes on */
 	}
-	if (info->si_code == SI_TKILL)
-		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGTRAP, info);
-	else
-		syscall(SYS_rt_sigqueueinfo, getpid(), SIGTRAP, info);
+	queue_again(info);
 	return true;
 }
 
@@ -325,6 +374,8 @@ WRAPPER int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct time
 			r = libc_next()->sigtimedwait(set, &got, timeout != NULL ? &left : NULL);
 		} while (r == SIGTRAP && got.si_code == TRAP_PERF);
 	}
+	if (r == SIGTRAP)
+		masks_read_mark(&got);
 	if (r > 0 && info != NULL)
 		*info = got;
 	return r;

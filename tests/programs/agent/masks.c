@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -394,10 +395,17 @@ static int masks_of_handlers(void)
 /* ---- being told elsewhere ---- */
 
 static pthread_t waiter;
+static volatile sig_atomic_t told_first;
 
 static void *wait_for_it(void *ret_signo)
 {
+	siginfo_t info;
+
 	if (sigwait(&full, ret_signo) != 0)
+		*(int *)ret_signo = -1;
+	told_first = 1;
+	if (sigwaitinfo(&full, &info) != SIGTRAP || info.si_code != SI_USER ||
+	    info.si_pid != getpid())
 		*(int *)ret_signo = -1;
 	return NULL;
 }
@@ -410,6 +418,9 @@ static int told_in_another_thread(void)
 	pthread_sigmask(SIG_SETMASK, &full, NULL);
 	pthread_create(&waiter, NULL, wait_for_it, &signo);
 	faults();
+	kill(getpid(), SIGTRAP);
+	while (!told_first)
+		sched_yield();
 	kill(getpid(), SIGTRAP);
 	pthread_join(waiter, NULL);
 	CHECK(signo == SIGTRAP && got == 0, "sigwait in a thread");
