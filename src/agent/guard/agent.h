@@ -206,8 +206,8 @@ void dispositions_give_back(void);
 
 enum program_blocks {
 	PROGRAM_BLOCKS_CARRIER = 1 << 0, /* the program itself has it in this thread's mask */
-	PROGRAM_STARTS_OWN =
-		1 << 1, /* until masks_begin(): the thread is made with a mask of its own */
+	PROGRAM_TRAP_WAS_HELD = 1 << 1,	 /* here or in the maker: the kernel's mask may have it */
+	PROGRAM_STARTS_OWN = 1 << 2,	 /* until masks_begin(): made with a mask of its own */
 };
 
 /** masks_as_kernel - from the program's view of a set to the kernel's. Signal-safe. */

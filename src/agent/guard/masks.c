@@ -122,10 +122,11 @@ static void take_over(void)
 
 void masks_begin(struct slot *slot)
 {
+	/* Else it has its maker's, as we keep it: no system call. */
 	if (slot->start_routine == 0 || (slot->program_blocks & PROGRAM_STARTS_OWN))
 		take_over();
-	else
-		change_kernel(SIG_UNBLOCK, TRAP_BIT); /* the maker may have held one */
+	else if (slot->program_blocks & PROGRAM_TRAP_WAS_HELD)
+		change_kernel(SIG_UNBLOCK, TRAP_BIT);
 }
 
 uint32_t masks_of_new_thread(const pthread_attr_t *attributes)
@@ -135,7 +136,9 @@ uint32_t masks_of_new_thread(const pthread_attr_t *attributes)
 	if (attributes != NULL && libc_next()->pthread_attr_getsigmask_np != NULL &&
 	    libc_next()->pthread_attr_getsigmask_np(attributes, &mask) == 0)
 		return PROGRAM_STARTS_OWN;
-	return blocks_carrier() ? PROGRAM_BLOCKS_CARRIER : 0;
+	if (agent_slot == NULL) /* a thread without one may have held one, unnoticed */
+		return PROGRAM_TRAP_WAS_HELD;
+	return agent_slot->program_blocks & (PROGRAM_BLOCKS_CARRIER | PROGRAM_TRAP_WAS_HELD);
 }
 
 /* Did the signal come in the call itself, under the mask that passes? */
@@ -215,6 +218,8 @@ bool masks_hold_trap(const siginfo_t *info, void *context)
 	if (call != NULL ? !call->blocks_trap : !has(&interrupted->uc_sigmask, MASKS_CARRIER))
 		return false;
 	sigaddset(&interrupted->uc_sigmask, SIGTRAP);
+	if (agent_slot != NULL)
+		agent_slot->program_blocks |= PROGRAM_TRAP_WAS_HELD;
 	if (call != NULL) {
 		call->held = true;
 		sigaddset(&call->copy, SIGTRAP); /* the kernel reads it anew if the call goes on */
