@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Words that must not stand somewhere: calls that a signal handler, a library or anybody may not
-make, comments and types of another style, and files without a licence line."""
+make, comments and types of another style, files without a licence line, and what a merge left."""
 
 import re
 from fnmatch import fnmatch
@@ -43,6 +43,7 @@ PATTERNS = [
 
 TESTS = ["*_test.c", "*_fuzz.c"]
 LICENCE = "SPDX-License-Identifier: MIT"
+UNMERGED = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
 LICENSED = {".c", ".h", ".py", ".js", ".mjs", ".ts", ".css", ".sh", ".bash", ".map"}
 
 
@@ -72,7 +73,11 @@ def check(root):
     needed = set()
     for path in gate.tree_files(root):
         name = gate.place(root, path)
-        script = path.suffix == "" and path.read_bytes()[:2] == b"#!"
+        content = path.read_bytes()
+        for match in UNMERGED.finditer(content):
+            line = content.count(b"\n", 0, match.start()) + 1
+            complaints.append(f"{name}:{line}: a merge was left unfinished here")
+        script = path.suffix == "" and content[:2] == b"#!"
         if path.suffix not in LICENSED and not script:
             continue
         text = path.read_text()

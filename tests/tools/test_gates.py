@@ -204,6 +204,12 @@ def test_words__missing_licence_fails(tree, name, text):
     assert words(tree, name, text)[0].startswith(f"{name}:1: no line with SPDX")
 
 
+@pytest.mark.parametrize("name", ["src/tool/trace/x.c", "NEWS.md", "Makefile"])
+def test_words__unfinished_merge_fails(tree, name):
+    assert words(tree, name, f"{LICENCE}{'<' * 7} HEAD\na\n") == [
+        f"{name}:2: a merge was left unfinished here"]
+
+
 def test_docs__agreeing_tree_passes(tree):
     assert check_docs.check(tree) == []
 
