@@ -127,7 +127,8 @@ def test_inherited__children_and_what_they_exec_are_not_hit(tmp_path):
 def test_inherited__the_main_thread_may_end(tmp_path):
     run = record(tmp_path, program("events"), "main-ends", options=INHERIT)
     assert run.status == 0
-    assert run.result["samples"] >= 2000
+    # 20,000 pages of the other thread; each of the two ends within a period that is not full.
+    assert run.result["samples"] >= 2000 - 2
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="SKIPPED: strace is not installed")
