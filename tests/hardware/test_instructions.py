@@ -15,8 +15,9 @@ KERNEL = 7200
 PERIOD = 20_011
 
 
-# A period is drawn by one system call, and what went by is read by another.
-JITTER_USER, JITTER_KERNEL = 100, 2900
+# A period is drawn by one system call, what went by is read by another, and before each the number of
+# the descriptor is looked at.
+JITTER_USER, JITTER_KERNEL = 160, 3900
 
 
 def of_a_sample(record, kind, *options):
