@@ -100,34 +100,42 @@ int ask_recorder_to_arm(struct capture *capture, struct slot *slot)
 	return answer_of(slot, state);
 }
 
-void ask_recorder_for_whole_period(struct slot *slot, uint32_t event, uint64_t now_ns)
+/*
+ * Has the recorder serve slot->whole_asked while the thread stands still. Returns WHOLE_NONE: it
+ * did; @asked: it had no turn in time, and will not; WHOLE_AT_WORK: it is stuck in between.
+ */
+static uint32_t ask_in_handler(struct slot *slot, uint32_t asked)
 {
-	uint32_t asked = event + 1;
+	uint32_t state = asked;
 
-	if (now_ns < slot->whole_again_ns || agent_recorder_gone(now_ns))
-		return;
-	slot->whole_again_ns = now_ns + WHOLE_RETRY_NS;
 	atomic_store_explicit(&slot->whole_asked, asked, memory_order_release);
 	memory_ring(&agent.capture.memory);
 	if (agent_futex_wait(&slot->whole_asked, asked, WHOLE_WAIT_NS) == asked &&
-	    atomic_compare_exchange_strong(&slot->whole_asked, &asked, WHOLE_NONE))
-		return;
+	    atomic_compare_exchange_strong(&slot->whole_asked, &state, WHOLE_NONE))
+		return asked;
 	/* It is between disabling and enabling. */
-	if (agent_futex_wait(&slot->whole_asked, WHOLE_AT_WORK, ARM_WAIT_NS) == WHOLE_AT_WORK)
-		slot_lose(slot, LOSS_LATE_ARMING, 1);
-	else
+	return agent_futex_wait(&slot->whole_asked, WHOLE_AT_WORK, ARM_WAIT_NS);
+}
+
+void ask_recorder_for_whole_period(struct slot *slot, uint32_t event, uint64_t now_ns)
+{
+	if (now_ns < slot->whole_again_ns || agent_recorder_gone(now_ns))
+		return;
+	slot->whole_again_ns = now_ns + WHOLE_RETRY_NS;
+	switch (ask_in_handler(slot, event + 1)) {
+	case WHOLE_NONE:
 		slot->whole_again_ns = now_ns; /* it has a turn */
+		break;
+	case WHOLE_AT_WORK:
+		slot_lose(slot, LOSS_LATE_ARMING, 1);
+		break;
+	default:
+		break;
+	}
 }
 
 void ask_recorder_to_end(struct slot *slot, uint32_t event, uint64_t now_ns)
 {
-	uint32_t asked = (event + 1) | WHOLE_END;
-
-	if (agent_recorder_gone(now_ns))
-		return;
-	atomic_store_explicit(&slot->whole_asked, asked, memory_order_release);
-	memory_ring(&agent.capture.memory);
-	if (agent_futex_wait(&slot->whole_asked, asked, WHOLE_WAIT_NS) != asked ||
-	    !atomic_compare_exchange_strong(&slot->whole_asked, &asked, WHOLE_NONE))
-		agent_futex_wait(&slot->whole_asked, WHOLE_AT_WORK, ARM_WAIT_NS);
+	if (!agent_recorder_gone(now_ns))
+		ask_in_handler(slot, (event + 1) | WHOLE_END);
 }
