@@ -48,13 +48,8 @@ static int write_archive(const char *path, const char *name)
 	struct errbuf err;
 	int rc = output_open(name, &output, &err);
 
-	if (rc == 0) {
-		rc = archive_write(path, fileno(output.file), &err);
-		if (rc == 0)
-			rc = output_commit(&output, &err);
-		else
-			output_abandon(&output);
-	}
+	if (rc == 0)
+		rc = output_end(&output, archive_write(path, fileno(output.file), &err), &err);
 	if (rc == 0)
 		return EXIT_OK;
 	complain("archive", "%s", err.text);

@@ -119,13 +119,8 @@ static int write_export(const struct export *export, const struct exporter *expo
 	struct errbuf err;
 	int rc = output_open(export->output, &output, &err);
 
-	if (rc == 0) {
-		rc = exporter->write(trace, output.file, &err);
-		if (rc == 0)
-			rc = output_commit(&output, &err);
-		else
-			output_abandon(&output);
-	}
+	if (rc == 0)
+		rc = output_end(&output, exporter->write(trace, output.file, &err), &err);
 	if (rc == 0)
 		return EXIT_OK;
 	complain("export", "%s", err.text);

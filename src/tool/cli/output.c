@@ -82,6 +82,23 @@ static int open_file(const char *path, struct output *output)
 	return open_temporary(output);
 }
 
+static void forget(struct output *output)
+{
+	free(output->path);
+	free(output->temporary);
+	free(output->buffer);
+	memset(output, 0, sizeof(*output));
+}
+
+static void abandon(struct output *output)
+{
+	if (output->file && output->file != stdout)
+		fclose(output->file);
+	if (output->temporary)
+		unlink(output->temporary);
+	forget(output);
+}
+
 int output_open(const char *path, struct output *ret_output, struct errbuf *err)
 {
 	struct output output = {0};
@@ -92,20 +109,12 @@ int output_open(const char *path, struct output *ret_output, struct errbuf *err)
 	else
 		output.file = stdout;
 	if (rc < 0) {
-		output_abandon(&output);
+		abandon(&output);
 		return errbuf_set(err, rc, "Cannot create '%s': %s", path, strerror(-rc));
 	}
 	set_buffer(&output);
 	*ret_output = output;
 	return 0;
-}
-
-static void forget(struct output *output)
-{
-	free(output->path);
-	free(output->temporary);
-	free(output->buffer);
-	memset(output, 0, sizeof(*output));
 }
 
 static int flush(FILE *file)
@@ -142,11 +151,10 @@ int output_commit(struct output *output, struct errbuf *err)
 	return rc;
 }
 
-void output_abandon(struct output *output)
+int output_end(struct output *output, int rc, struct errbuf *err)
 {
-	if (output->file && output->file != stdout)
-		fclose(output->file);
-	if (output->temporary)
-		unlink(output->temporary);
-	forget(output);
+	if (rc == 0)
+		return output_commit(output, err);
+	abandon(output);
+	return rc;
 }

@@ -20,7 +20,7 @@ struct output {
 
 /**
  * output_open - @path NULL or "-": stdout
- * Returns 0 or a negative errno with a sentence; then end with output_commit() or _abandon().
+ * Returns 0 or a negative errno with a sentence; then output_end().
  */
 int output_open(const char *path, struct output *ret_output, struct errbuf *err);
 
@@ -31,7 +31,11 @@ int output_commit(struct output *output, struct errbuf *err);
  */
 int output_check(struct errbuf *err);
 
-/** output_abandon - leave nothing behind */
-void output_abandon(struct output *output);
+/**
+ * output_end - commit what was written, or leave nothing behind
+ * @rc: of writing it; not 0: @err has its sentence
+ * Returns @rc, or what output_commit() returns.
+ */
+int output_end(struct output *output, int rc, struct errbuf *err);
 
 #endif
